@@ -17,6 +17,7 @@ from bot.brain.tools.tool import NOBODY, Asker, present
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.memory.excerpt import payload_with_excerpt
+from bot.texts.catalogue import ENGLISH
 from bot.tuning import UNTUNED
 from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions
@@ -91,8 +92,9 @@ class ModelContext:
     may_skip: bool = False
     # Gets the failure of a model for which something else answers. None: nothing else may answer.
     on_away: Callable[[ChatModelError], None] | None = None
-    # The code of the language to answer in; empty if it is not known.
+    # The code of the language to answer in; empty if it is not known. And that of the channel, as a Discord locale.
     language: str = ""
+    channel_language: str = ENGLISH
     # Names of the people whom the bot hears now.
     present: tuple[str, ...] = ()
     # What the bot is called here, and its own name.

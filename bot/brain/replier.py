@@ -434,7 +434,7 @@ class Replier:
             ahead = ReadAhead(self._responder.respond(context), tasks)
             if not (may_skip(reply.question) or await ahead.comes_within(ONE_MOMENT_AFTER_S)):
                 # With it the reply begins to sound, so its time limit ends.
-                moment = in_language(ONE_MOMENT, context.language or self._rules.channel.language)
+                moment = in_language(ONE_MOMENT, context.language or context.channel_language)
                 await self._output.say_filler(moment, reply)
             await self._output.speak(sentences_of(ahead.take(), reply, self._clock), reply)
 

@@ -183,4 +183,4 @@ class ModelOrMemory:
 
 def _said(sentence: str, context: ModelContext) -> str:
     """Return a fixed sentence in the language of the question, or that of the channel; an operator's own as it is."""
-    return in_language(sentence, context.language or context.tools.language) + _SENTENCE_END
+    return in_language(sentence, context.language or context.channel_language) + _SENTENCE_END

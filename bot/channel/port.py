@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
     from voice.transport.outgoing import FrameSource
-    from voice.transport.speaker_streams import HeardSince
 
     # Takes a press by somebody, with their roles of now: whether it is *Do it*. Returns why it does not count, for that
     # person alone, or None if it does.
@@ -236,6 +235,24 @@ class VoiceConnection(Protocol):
         """Return the number of packets by outcome, since the bot joined."""
 
 
+class ConnectionListener(Protocol):
+    """What a voice connection tells, on the event loop, and asks. `bot.room.room` implements it."""
+
+    def hear(self, batch: Sequence[AudioEvent]) -> None:
+        """Take the sound of people. It must be quick."""
+
+    def heard_since(self, user_id: int) -> float | None:
+        """Return since when a person may be heard, in monotonic seconds. What came before, or all if it is None, is
+        dropped without decrypting it; packets of bots always are. The connection's thread asks for every packet.
+        """
+
+    def on_change(self) -> None:
+        """The connection broke or came back."""
+
+    async def is_owner(self) -> bool:
+        """Return whether Discord may be asked to let the bot in or out."""
+
+
 class RoomChannel(Protocol):
     """One voice channel of one guild, with its own text chat."""
 
@@ -332,20 +349,10 @@ class RoomChannel(Protocol):
     def connect(
         self,
         source: FrameSource,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        *,
-        heard_since: HeardSince,
-        on_change: Callable[[], None] = lambda: None,
-        is_owner: Callable[[], Awaitable[bool]] | None = None,
+        listener: ConnectionListener,
     ) -> AbstractAsyncContextManager[VoiceConnection]:
-        """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises
+        """Join the channel, pass received audio to `listener`, and send the frames of `source`. Raises
         `VoiceConnectionError`.
-
-        `sink` is called on the event loop with each batch and must be quick. `heard_since`: returns since when a person
-        may be heard, in monotonic seconds; what came before, or all if it is None, is dropped without decrypting it
-        (packets of bots are always dropped). Called from the connection's thread for every packet. `on_change` is
-        called on the event loop at once when the connection breaks or comes back. `is_owner`: asked before Discord is
-        asked to let the bot in or out; if it returns False, Discord is not asked. None: nobody else could run the room.
         """
 
     @property

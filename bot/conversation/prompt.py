@@ -119,6 +119,7 @@ class PromptBuilder:
             on_sent=keep,
             present=tuple(name for _, name in self._present()),
             names=self.own_names(),
+            channel_language=self._channel.language,
             on_away=report_away if certain else None,
         )
 

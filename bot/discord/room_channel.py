@@ -47,12 +47,10 @@ from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, is
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
-    from bot.channel.port import CallRequest, OnPress, VoiceConnection
-    from voice.transport.audio_events import AudioEvent
+    from bot.channel.port import CallRequest, ConnectionListener, OnPress, VoiceConnection
     from voice.transport.connection_events import ConnectionEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
-    from voice.transport.speaker_streams import HeardSince
 
 log = structlog.get_logger()
 
@@ -314,11 +312,7 @@ class DiscordRoomChannel:
     async def connect(
         self,
         source: FrameSource,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        *,
-        heard_since: HeardSince,
-        on_change: Callable[[], None] = lambda: None,
-        is_owner: Callable[[], Awaitable[bool]] | None = None,
+        listener: ConnectionListener,
     ) -> AsyncIterator[VoiceConnection]:
         # Here, because the bot also comes by being moved, and by itself after a crash.
         if (refused := self.refusal()) is not None:
@@ -329,12 +323,12 @@ class DiscordRoomChannel:
             fields = {each.name: getattr(event, each.name) for each in dataclasses.fields(event) if each.name != "at"}
             name = f"voice_{type(event).__name__.lower()}"
             log.info(name, **fields)
-            on_change()
+            listener.on_change()
 
         async with DiscordVoiceConnection(
-            DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
-            sink=sink,
-            heard_since=heard_since,
+            DiscordMainGateway(self._client, self._channel, is_owner=listener.is_owner, on_request=self._on_request),
+            sink=listener.hear,
+            heard_since=listener.heard_since,
             on_event=changed,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,

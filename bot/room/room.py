@@ -47,7 +47,7 @@ from voice.cancellation import fail_if_cancelled_inside, fail_if_it_ends
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
     from typing import Any
 
     from bot.health import HealthFault
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ListenRequest
     from bot.store.sessions import OpenedSession
     from compaction.model import SessionId
+    from voice.transport.audio_events import AudioEvent
 
     Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -355,13 +356,7 @@ class Room:
             await self._ending.wait()
             limit.reschedule(asyncio.get_running_loop().time())
 
-        connection = self._channel.connect(
-            parts.conversation.parts.speaking.playback,
-            parts.conversation.hear,
-            heard_since=partial(self._heard_since, parts),
-            on_change=self._on_connection_change,
-            is_owner=parts.claim_watch.is_owner,
-        )
+        connection = self._channel.connect(parts.conversation.parts.speaking.playback, self)
         try:
             async with asyncio.timeout(None) as limit, background_task(break_off(), name="join-watch"):
                 return await stack.enter_async_context(connection)
@@ -434,12 +429,28 @@ class Room:
         if self._services.servers.of(self._channel.guild_id).live_message:
             yield "live-message", parts.live_message.run
 
-    def _heard_since(self, parts: RoomParts, user_id: int) -> float | None:
-        """Return since when a person may be heard, in monotonic seconds; None: they may not. Thread-safe."""
+    # -- what the voice connection tells and asks (see `ConnectionListener`) -------------------------------------
+
+    def hear(self, batch: Sequence[AudioEvent]) -> None:
+        if self._parts is not None:
+            self._parts.conversation.hear(batch)
+
+    def heard_since(self, user_id: int) -> float | None:
+        if (parts := self._parts) is None:
+            return None
         agreed_at = parts.session.guild.heard_since(user_id)
         if agreed_at is None or user_id in parts.announcer.had_notice:
             return agreed_at
         return None if self._notice_given_at is None else max(agreed_at, self._notice_given_at)
+
+    def on_change(self) -> None:
+        if self._connection is not None:
+            self._services.observe(connection_state(self._connection, self._clock.monotonic()))
+
+    async def is_owner(self) -> bool:
+        return self._parts is not None and await self._parts.claim_watch.is_owner()
+
+    # -- while it is open ------------------------------------------------------------------------------------
 
     async def _work_or_leave(self, parts: RoomParts, work: Work, reason: str) -> None:
         """Give the notice to people who come later, or write down what is said where the bot only listens. Leave where
@@ -476,10 +487,6 @@ class Room:
             await self._clock.sleep(CHECK_NEWCOMERS_S)
 
     # -- events ---------------------------------------------------------------------------------------------
-
-    def _on_connection_change(self) -> None:
-        if self._connection is not None:
-            self._services.observe(connection_state(self._connection, self._clock.monotonic()))
 
     def _on_event(self, event: events.Event) -> None:
         if self._parts is not None:

@@ -88,11 +88,11 @@ def quoting_factory(
     *,
     first_sentences: FirstSentences = BY_WORDS_ALONE,
     attendance: AttendanceStore,
-    withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+    participation: GuildStates,
 ) -> Callable[[RecallScope, RoomChannel], QuoteFinder | None]:
     """Return the factory of a room's quote finder; it returns None if quotes are switched off.
 
-    `withheld`: returns the ids of people of a guild whose words may not be quoted.
+    `participation`: knows whose words may not be quoted.
     """
 
     def quoting(scope: RecallScope, channel: RoomChannel) -> QuoteFinder | None:
@@ -103,7 +103,7 @@ def quoting_factory(
             scope,
             reach=settings.recall.scope,
             shared_channels=channel.shared_channels,
-            withheld=withheld,
+            withheld=participation.opted_out_of,
             audience=RoomAudience(channel.viewers, attendance, scope.session_id),
         )
         return QuoteFinder(

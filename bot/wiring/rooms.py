@@ -174,7 +174,7 @@ async def open_rooms(
         parts,
         speech,
         recollection,
-        mcp_tools=await open_tool_servers(stack, parts),
+        tool_servers=await open_tool_servers(stack, parts),
         participation=process.participation,
         voices=voices,
         show_live=process.live.show,

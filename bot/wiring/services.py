@@ -9,7 +9,7 @@ from bot import events
 from bot.brain.embedded.chat import MODEL_AWAY, EmbeddedResponder
 from bot.brain.responder import ModelOrMemory, ModelResponder, Responder
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.built_in import ScreenView, attachment_tools, link_tool, screen_tool
+from bot.brain.tools.built_in import attachment_tools, link_tool, screen_tools
 from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.toolbox import TalkTools, Toolbox, reach_in
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
@@ -27,7 +27,7 @@ from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.conversation.services import OpenToolbox, ShowLive
     from bot.llm.model_calls import Payer
     from bot.llm.settings import LlmSettings
+    from bot.mcp.servers import McpServers
     from bot.memory.access_log import AccessLog
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.metrics import Metrics
@@ -61,16 +62,15 @@ def toolbox_factory(
     reach: str | None,
     clock: Clock,
     zone: tzinfo,
-    more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
-    screens: Callable[[RoomChannel], ScreenView | None] | None = None,
-    withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+    participation: GuildStates,
+    tool_servers: McpServers | None = None,
+    screens: Screens | None = None,
 ) -> OpenToolbox:
     """Return the factory of the set of tools that the language model may call in a room.
 
     `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
-    None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a
-    room's view of its shared screens, or None if it has none; None: nobody may share one.
-    `withheld` returns the ids of people of a guild whose words and files a model may not get.
+    None if there is no search. `participation` knows whose words and files a model may not get. `tool_servers`: of the
+    Model Context Protocol. `screens`: what people share; None: nobody may.
     """
 
     def open_toolbox(here: RecallScope, channel: RoomChannel, talk: TalkTools) -> Toolbox:
@@ -84,25 +84,24 @@ def toolbox_factory(
                 reach=reach if asker.typed is None else "session",
                 shared_channels=channel.shared_channels,
                 accesses=accesses,
-                withheld=withheld,
+                withheld=participation.opted_out_of,
                 audience=RoomAudience(channel.viewers, attendance, here.session_id),
             )
             return memory_tools(room, zone=zone, clock=clock, question=toolbox.question)
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `channel` with the permissions of the person who asks."""
-            chat, left_out = channel.chat_for(asker.user_id), partial(withheld, channel.guild_id)
+            chat, left_out = channel.chat_for(asker.user_id), partial(participation.opted_out_of, channel.guild_id)
             files = attachment_tools(chat, asker, max_bytes=ATTACHMENT_BYTES, zone=zone, withheld=left_out)
             return *files, link_tool(chat)
 
+        def tools(asker: Asker) -> Sequence[RoomTool]:
+            shown = () if screens is None else screen_tools(screens.room(channel.guild_id))
+            theirs = () if tool_servers is None else tool_servers.tools(channel.guild_id)
+            return *shown, *search_tools(asker), *chat_tools(asker), *theirs
+
         toolbox = Toolbox(
-            () if screens is None else (screen_tool(partial(screens, channel)),),
-            talk,
-            more=partial(more, channel.guild_id),
-            personal=lambda asker: (*search_tools(asker), *chat_tools(asker)),
-            ask_for_press=channel.ask_for_press,
-            reach=partial(reach_in, channel),
-            language=lambda: channel.language,
+            talk=talk, personal=tools, ask_for_press=channel.ask_for_press, reach=partial(reach_in, channel)
         )
         return toolbox
 
@@ -146,18 +145,20 @@ def room_services(
     speech: SpeechModels,
     recollection: MemoryParts,
     *,
-    mcp_tools: Callable[[int], Sequence[RoomTool]],
+    tool_servers: McpServers | None,
     participation: GuildStates,
     voices: LoadedVoices,
     show_live: ShowLive,
     screens: Screens | None = None,
     observe: events.Observer = events.ignore_event,
 ) -> RoomServices:
-    """Return the services of the rooms on the servers with this participation. `mcp_tools`: returns the tools of the
-    MCP servers that are for a guild. `show_live`: shows a room on the dashboard.
+    """Return the services of the rooms on the servers with this participation. `show_live`: shows a room on the
+    dashboard.
     """
     settings, stores = parts.settings, parts.stores
-    replies = _reply_services(parts, recollection, mcp_tools=mcp_tools, participation=participation, screens=screens)
+    replies = _reply_services(
+        parts, recollection, tool_servers=tool_servers, participation=participation, screens=screens
+    )
     return RoomServices(
         speech=speech,
         memory=MemoryServices(
@@ -170,7 +171,7 @@ def room_services(
                 parts.zone,
                 first_sentences=recollection.first_sentences,
                 attendance=stores.sessions.attendance,
-                withheld=participation.opted_out_of,
+                participation=participation,
             ),
             readable=recollection.readable,
         ),
@@ -199,7 +200,7 @@ def _reply_services(
     parts: ProcessParts,
     recollection: MemoryParts,
     *,
-    mcp_tools: Callable[[int], Sequence[RoomTool]],
+    tool_servers: McpServers | None,
     participation: GuildStates,
     screens: Screens | None,
 ) -> ReplyServices:
@@ -220,9 +221,9 @@ def _reply_services(
         reach=settings.recall.scope if settings.recall.enabled else None,
         clock=parts.clock,
         zone=parts.zone,
-        more=mcp_tools,
-        screens=None if screens is None or not screens.enabled else lambda channel: screens.room(channel.guild_id),
-        withheld=participation.opted_out_of,
+        participation=participation,
+        tool_servers=tool_servers,
+        screens=screens,
     )
     return ReplyServices(
         new_responder=new_responder,
@@ -274,18 +275,18 @@ def _realtime(
     )
 
 
-async def open_tool_servers(stack: AsyncExitStack, parts: ProcessParts) -> Callable[[int], Sequence[RoomTool]]:
-    """Connect the MCP servers, and return what returns the tools of those that are for a guild."""
+async def open_tool_servers(stack: AsyncExitStack, parts: ProcessParts) -> McpServers | None:
+    """Connect the MCP servers; None: there are none."""
     settings = parts.settings
     if not settings.mcp.servers:
-        return lambda _: ()
+        return None
     # Imported here because the library takes a second to load.
     from bot.mcp.servers import running_servers
 
     approvals = Approvals(settings.storage.machine_dir)
     servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
     parts.health.add_check(servers.faults)
-    return servers.tools
+    return servers
 
 
 async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:

@@ -15,13 +15,12 @@ from tests.fakes.chat import FakeChat
 from voice.errors import VoiceConnectionError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from bot.channel.port import CallRequest, OnPress, PostContent
+    from bot.channel.port import CallRequest, ConnectionListener, OnPress, PostContent
     from bot.texts.text import Text
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
-    from voice.transport.speaker_streams import HeardSince
 
 ADA, BO, OTHER_BOT = Person(1, "Ada", False), Person(2, "Bo", False), Person(3, "Juke", True)
 
@@ -249,20 +248,16 @@ class FakeRoomChannel(WrittenChannel):
     async def connect(
         self,
         source: FrameSource,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        *,
-        heard_since: HeardSince,
-        on_change: Callable[[], None] = lambda: None,
-        is_owner: Callable[[], Awaitable[bool]] | None = None,
+        listener: ConnectionListener,
     ) -> AsyncIterator[FakeVoiceConnection]:
         """Open a fake connection."""
         self.connecting = True
-        self.is_owner = is_owner
-        self.heard_since = heard_since
+        self.is_owner = listener.is_owner
+        self.heard_since = listener.heard_since
         if self.refuse is not None:
             raise self.refuse
         await self.reachable.wait()
-        connection = FakeVoiceConnection(source, sink)
+        connection = FakeVoiceConnection(source, listener.hear)
         self.connections.append(connection)
         pulling = asyncio.create_task(connection.pull_frames(), name="fake-connection")
         try:

@@ -291,27 +291,28 @@ class ScreenView(Protocol):
         """Return what a shared screen shows about `question`. Raises `ToolError`."""
 
 
-def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
-    """Return the tool. `view`: asked each time, because a room has its tools before its screens; None: it has none."""
+def screen_tools(view: ScreenView | None) -> Sequence[RoomTool]:
+    """Return the tool; none while nobody shares a screen. `view`: None: the room has no screens."""
+    if view is None or not view.sharing():
+        return ()
 
     async def look(arguments: Mapping[str, object]) -> Result:
-        if (shown := view()) is None:
-            raise ToolError("Nobody shares a screen now.")
         who = str(arguments["who"]) if "who" in arguments else None
-        return Result(await shown.look(str(arguments["question"]), who=who), anybody)
+        return Result(await view.look(str(arguments["question"]), who=who), anybody)
 
-    return RoomTool(
-        "look_at_screen",
-        "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about what "
-        "they show.",
-        SCREEN_SCHEMA,
-        look,
-        asks=False,
-        acts=False,
-        lets="look at the shared screen",
-        permits=anybody,
-        timeout_s=SCREEN_TIMEOUT_S,
-        available=lambda: (shown := view()) is not None and bool(shown.sharing()),
+    return (
+        RoomTool(
+            "look_at_screen",
+            "Looks at the screen that somebody shares now, as it is at this moment. Use it when somebody asks about "
+            "what they show.",
+            SCREEN_SCHEMA,
+            look,
+            asks=False,
+            acts=False,
+            lets="look at the shared screen",
+            permits=anybody,
+            timeout_s=SCREEN_TIMEOUT_S,
+        ),
     )
 
 

@@ -129,7 +129,7 @@ class RoomTool:
     takes longer than a reply waits goes on behind the talk (`frozen_calls`). `fix`: returns arguments that say what
     those of a model mean now, before anybody is asked; raises `ToolError`. `permits`: returns whether the tool may run
     for somebody; by default for who is in the voice channel now. `server`, `title`: the MCP server that has it, and its
-    name there. `available`: whether it can be called now. `offered`: models are told of it. `lets`: what it lets the
+    name there. `offered`: models are told of it. `lets`: what it lets the
     bot do, for its system prompt. `timeout_s`: time limit of a call.
     """
 
@@ -147,7 +147,6 @@ class RoomTool:
     title: str = ""
     lets: str = field(default="", compare=False)
     timeout_s: float = field(default=TIMEOUT_S, compare=False)
-    available: Callable[[], bool] = field(default=lambda: True, compare=False)
     offered: bool = field(default=True, compare=False)
 
     def refusal(self, asker: Asker) -> str | None:

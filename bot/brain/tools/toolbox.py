@@ -34,7 +34,7 @@ from bot.brain.tools.tool import (
 )
 from bot.channel.port import CallMessage, ChatError, Person, RoomChannel
 from bot.llm.port import ChatMessage, ChatRole, ToolOffer
-from bot.texts.text import ENGLISH, Text, sentence_of, verbatim
+from bot.texts.text import Text, sentence_of, verbatim
 from bot.words import SESSION, Leased, Words
 from compaction.budget.messages import next_step
 from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs
@@ -220,11 +220,10 @@ class TalkTools:
 
 
 class Toolbox:
-    """The tools of a room. `more`: returns tools that can change, such as those of MCP servers. `personal`: returns the
-    tools that act with the permissions of the person who asks. `talk`: what its conversation adds.
+    """The tools of a room. `personal`: returns tools that can change, such as those of MCP servers and those that act
+    with the permissions of the person who asks. `talk`: what its conversation adds.
 
-    `ask_for_press`: posts a call that waits. `reach`: returns whom what is said in the channel reaches now. `language`:
-    returns that of the channel, as a Discord locale.
+    `ask_for_press`: posts a call that waits. `reach`: returns whom what is said in the channel reaches now.
     """
 
     def __init__(
@@ -232,18 +231,14 @@ class Toolbox:
         tools: Sequence[RoomTool] = (),
         talk: TalkTools | None = None,
         *,
-        more: Callable[[], Sequence[RoomTool]] = tuple,
         personal: Callable[[Asker], Sequence[RoomTool]] = lambda _: (),
         ask_for_press: ShowCall = _no_chat,
         reach: Callable[[], Reach] = Reach,
-        language: Callable[[], str] = lambda: ENGLISH,
         lapse_s: float = LAPSE_S,
         reply_waits_s: float = REPLY_WAITS_S,
     ) -> None:
         self._own = tuple(tools)
-        self._more = more
         self.reach = reach
-        self.language = language
         talk = talk or TalkTools()
         self.words, self.failed_turns = talk.words, talk.failed_turns
         self._exchanges: Leased[ToolExchanges] | None = None
@@ -277,9 +272,8 @@ class Toolbox:
         """
         named: dict[str, RoomTool] = {}
         personal = [tool for make in self._personal for tool in make(asker)]
-        for tool in (*self._own, *personal, *self._more()):
-            if tool.available():
-                named.setdefault(tool.name, tool)
+        for tool in (*self._own, *personal):
+            named.setdefault(tool.name, tool)
         return tuple(named.values())
 
     def offered(self, asker: Asker) -> tuple[RoomTool, ...]:
@@ -305,9 +299,7 @@ class Toolbox:
 
 
 class QuestionTools:
-    """Runs the tool calls for one question, on behalf of the person who asked it. `language`: that of the channel, as a
-    Discord locale.
-    """
+    """Runs the tool calls for one question, on behalf of the person who asked it."""
 
     def __init__(
         self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None, result_of: FrozenCall | None = None
@@ -323,7 +315,6 @@ class QuestionTools:
             # Who came after the call hears what came of it only if they may know it.
             for step in toolbox.exchanges.steps({told})[told]:
                 self._knowers = self._knowers.and_of(step.known_by())
-        self.language = toolbox.language()
         self.asker_id = "" if asker.user_id is None else str(asker.user_id)
         # Whether the answer is written below a message.
         self.is_written = asker.typed is not None

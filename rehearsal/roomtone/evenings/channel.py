@@ -18,12 +18,11 @@ from voice.errors import VoiceConnectionError
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
-    from bot.channel.port import CallMessage, CallRequest, OnPress, Person, PostContent, Recording
+    from bot.channel.port import CallMessage, CallRequest, ConnectionListener, OnPress, Person, PostContent, Recording
     from bot.texts.text import Text
     from voice.transport.outgoing import FrameSource
-    from voice.transport.speaker_streams import HeardSince
 
 # How long a word takes.
 WORD_S: Final = 0.4
@@ -56,7 +55,7 @@ class EveningChannel(WrittenChannel):
     def __init__(self, world: World) -> None:
         super().__init__(())
         self._world = world
-        self._heard_since: HeardSince | None = None
+        self._listener: ConnectionListener | None = None
         self._line: ManualConnection | None = None
         self.calls: list[EveningCall] = []
 
@@ -68,7 +67,7 @@ class EveningChannel(WrittenChannel):
     def utter(self, line: Line, *, number: int) -> None:
         """Let one word of somebody be heard, if the connection takes it. `number`: of the word."""
         now, world = self._world.clock.monotonic(), self._world
-        since = None if self._heard_since is None else self._heard_since(line.person)
+        since = None if self._listener is None else self._listener.heard_since(line.person)
         if since is None or since > now or self._line is None or world.has(Fault.LINE):
             line.is_excused = True
             return
@@ -97,22 +96,18 @@ class EveningChannel(WrittenChannel):
     async def connect(
         self,
         source: FrameSource,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        *,
-        heard_since: HeardSince,
-        on_change: Callable[[], None] = lambda: None,
-        is_owner: Callable[[], Awaitable[bool]] | None = None,
+        listener: ConnectionListener,
     ) -> AsyncIterator[ManualConnection]:
         """Open the connection, unless the line is down."""
         if self._world.has(Fault.LINE):
             raise VoiceConnectionError(DOWN)
-        connection = ManualConnection(source, sink)
-        self._line, self._heard_since = connection, heard_since
+        connection = ManualConnection(source, listener.hear)
+        self._line, self._listener = connection, listener
         try:
             async with background_task(self._send(connection), name="evening-sender"):
                 yield connection
         finally:
-            self._line = self._heard_since = None
+            self._line = self._listener = None
 
     async def _send(self, connection: ManualConnection) -> None:
         while True:

@@ -26,11 +26,20 @@ from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnde
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
-    from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, PostContent, Posts
+    from bot.channel.port import (
+        CallMessage,
+        CallRequest,
+        Card,
+        ConnectionListener,
+        DroppedFile,
+        OnPress,
+        Person,
+        PostContent,
+        Posts,
+    )
     from voice.transport.outgoing import FrameSource
-    from voice.transport.speaker_streams import HeardSince
 
 # The start of a written scenario, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0
@@ -291,12 +300,8 @@ class WrittenChannel:
     async def connect(
         self,
         source: FrameSource,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        *,
-        heard_since: HeardSince,
-        on_change: Callable[[], None] = lambda: None,
-        is_owner: Callable[[], Awaitable[bool]] | None = None,
+        listener: ConnectionListener,
     ) -> AsyncIterator[ManualConnection]:
         """Open the connection. Nobody has opted out, and it never changes."""
-        self.connection = ManualConnection(source, sink)
+        self.connection = ManualConnection(source, listener.hear)
         yield self.connection

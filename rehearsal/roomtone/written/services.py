@@ -131,7 +131,7 @@ async def open_written_services(
                 reach=parts.recall.scope,
                 clock=clock,
                 zone=UTC,
-                withheld=participation.opted_out_of,
+                participation=participation,
             )
             replies = replace(
                 replies,
@@ -160,7 +160,7 @@ async def open_written_services(
                     UTC,
                     first_sentences=first_sentences,
                     attendance=stores.sessions.attendance,
-                    withheld=participation.opted_out_of,
+                    participation=participation,
                 ),
             ),
             replies=replace(replies, guild_policy=policy),

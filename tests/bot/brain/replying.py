@@ -99,6 +99,7 @@ class ReplyBench:
             messages=(),
             now=0.0,
             tools=self.toolbox.for_asker(),
+            channel_language=self.channel.language,
         )
 
     async def _keep(self, reply: Reply) -> None:

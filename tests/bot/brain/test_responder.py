@@ -42,7 +42,7 @@ class Looking:
         self.channel = FakeRoomChannel()
         look = RoomTool("look", "Looks.", {"type": "object"}, for_all(self._look), asks=False)
         post = replace(look, name="post", asks=True)
-        self.toolbox = Toolbox([look, post], ask_for_press=self.channel.ask_for_press, language=lambda: "de")
+        self.toolbox = Toolbox([look, post], ask_for_press=self.channel.ask_for_press)
 
     async def _look(self, arguments: Mapping[str, object]) -> str:
         if self.slow is not None:
@@ -52,7 +52,8 @@ class Looking:
     @property
     def context(self) -> ModelContext:
         """The context of a question that Ada asks in this room."""
-        return replace(CONTEXT, tools=self.toolbox.for_asker(Asker(1, "Ada", present=True)), language="en")
+        tools = self.toolbox.for_asker(Asker(1, "Ada", present=True))
+        return replace(CONTEXT, tools=tools, language="en", channel_language="de")
 
 
 async def answer(model: Thinker, context: ModelContext, *, filler_after_s: float = FILLER_AFTER_S) -> list[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Literal, cast
+from unittest.mock import Mock
 
 import aiohttp
 import discord
@@ -341,7 +342,7 @@ async def test_a_bot_that_is_moved_listens_only_where_the_server_lets_it(
     await client.tree.servers.change(local.guild.id, lambda now: replace(now, channels=(600,)), by=None)
     side_room = room_channel_in(client, 602)
     with pytest.raises(ChannelNotAllowedError):
-        async with side_room.connect(cast("Any", None), lambda _: None, heard_since=lambda _: None):
+        async with side_room.connect(cast("Any", None), Mock()):
             pytest.fail("connected")
 
 

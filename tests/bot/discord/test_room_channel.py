@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import aiohttp
 import discord
@@ -70,7 +70,8 @@ async def test_what_is_said_goes_by_the_process_that_sends(
     settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
     async with connected(settings, FakeRooms(), paced_sender=paced_sender) as client:
         room_channel = room_channel_in(client, LOUNGE)
-        async with room_channel.connect(source, lambda _: None, heard_since={8: 5.0}.get):
+        listener = Mock(heard_since={8: 5.0}.get)
+        async with room_channel.connect(source, listener):
             (connection,) = connections
     assert connection.given["paced_sender"] is paced_sender
     assert connection.given["require_e2ee"] is require_e2ee

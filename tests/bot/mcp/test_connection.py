@@ -56,7 +56,7 @@ async def test_tools_are_called_as_ours(logs: list[EventDict]) -> None:
     never_ask = dict.fromkeys(("add", "secret"), "never ask")
     missing = desk(name="missing", command="no-such-program", args=[])
     async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"}), missing) as running:
-        toolbox = Toolbox(more=lambda: running.tools(GUILD))
+        toolbox = Toolbox(personal=lambda _: running.tools(GUILD))
         offers = {offer.name: offer for offer in toolbox.for_asker(ADA).offers}
         assert {"desk_add", "desk_create_note"} <= set(offers)
         assert "desk_die" not in offers

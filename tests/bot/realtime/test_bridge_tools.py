@@ -146,7 +146,7 @@ async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
 async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     """The model gets the current tools before each answer, for example after a tool server connected or went away."""
     more: list[RoomTool] = []
-    async with desk(toolbox=Toolbox(more=lambda: more)) as room:
+    async with desk(toolbox=Toolbox(personal=lambda _: more)) as room:
         assert room.session.tools == ()
         for tools in ([RoomTool("look", "Looks.", {"type": "object"}, for_all(echo), asks=False)], []):
             more[:] = tools

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from sqlalchemy.pool import QueuePool
+    from sqlalchemy import QueuePool
 
     from bot.brain.context import QuoteFinder
     from bot.brain.responder import Responder

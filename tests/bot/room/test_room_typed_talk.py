@@ -69,8 +69,17 @@ async def test_a_written_answer_tells_of_this_session_alone(house: House) -> Non
     """All present were in the other one, but nobody knows who reads the answer. What is said aloud knows it."""
     recall = Recall(SqlRecallIndex(house.database, VectorStore(house.database)), house.store)
     attendance, found = house.sessions.attendance, list[str]()
-    house.quoting = quoting_factory(BotSettings.from_schema(Settings()), recall, UTC, attendance=attendance)
-    house.toolbox = toolbox_factory(recall, attendance=attendance, reach="channel", clock=house.clock, zone=UTC)
+    house.quoting = quoting_factory(
+        BotSettings.from_schema(Settings()), recall, UTC, attendance=attendance, participation=house.participation
+    )
+    house.toolbox = toolbox_factory(
+        recall,
+        attendance=attendance,
+        reach="channel",
+        clock=house.clock,
+        zone=UTC,
+        participation=house.participation,
+    )
     async with living(house) as (room, task):
         await house.say(ADA.id, "The lantern is under the stairs.")
         await leave(room, task)

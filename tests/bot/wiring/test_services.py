@@ -111,7 +111,7 @@ async def equipped(
             process,
             speech,
             recollection,
-            mcp_tools=await open_tool_servers(stack, process),
+            tool_servers=await open_tool_servers(stack, process),
             participation=participation,
             voices=voices,
             show_live=LiveRooms(clock).show,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from bot.brain.tools.tool import BUILT_IN_NAMES, NOBODY, Asker, ToolError
 from bot.brain.tools.toolbox import TalkTools, Toolbox
 from bot.memory.recall import Recall, RecallScope
+from bot.participation.guild_state import GuildStates
+from bot.screen.screens import Screens
 from bot.viewers import Viewer
 from bot.wiring.services import toolbox_factory
 from compaction.payload import MessageToolCall
@@ -49,8 +52,11 @@ async def toolbox(
         reach=reach,
         clock=FakeClock(),
         zone=UTC,
-        screens=(lambda _: view) if has_screens else None,
-        withheld=lambda guild_id: withheld if guild_id == channel.guild_id else frozenset(),
+        screens=cast("Screens", SimpleNamespace(room=lambda _: view)) if has_screens else None,
+        participation=cast(
+            "GuildStates",
+            SimpleNamespace(opted_out_of=lambda guild_id: withheld if guild_id == channel.guild_id else frozenset()),
+        ),
     )
     return open_toolbox(HERE, channel, TalkTools())
 

@@ -68,7 +68,7 @@ class Desk:
         self.more: list[RoomTool] = []
         self.toolbox = Toolbox(
             [self.echo, self.post],
-            more=lambda: self.more,
+            personal=lambda _: self.more,
             ask_for_press=self.channel.ask_for_press,
             reach=partial(reach_in, self.channel),
             lapse_s=lapse_s,

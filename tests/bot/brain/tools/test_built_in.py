@@ -18,7 +18,7 @@ from bot.brain.tools.built_in import (
     be_quiet_tools,
     link_tool,
     post_text,
-    screen_tool,
+    screen_tools,
 )
 from bot.brain.tools.frozen_calls import WAITS
 from bot.brain.tools.tool import NOBODY, Asker, RoomTool, ToolError
@@ -321,7 +321,7 @@ async def test_whoever_is_present_silences_it(asker: Asker, arguments: str, sile
 async def test_it_is_there_while_somebody_shares() -> None:
     """The tool is offered and can be called only while somebody shares a screen."""
     view = View()
-    toolbox = Toolbox([screen_tool(lambda: view)])
+    toolbox = Toolbox(personal=lambda _: screen_tools(view))
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
     assert toolbox.for_asker().offers == ()
     assert "There is no tool" in await told(toolbox.for_asker(), call)

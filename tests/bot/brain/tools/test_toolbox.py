@@ -115,17 +115,14 @@ async def test_only_what_may_run_is_offered_and_runs(desk: Desk) -> None:
 
 
 async def test_tools_come_and_go() -> None:
-    """Tools of servers can be added later, and a tool that is unavailable disappears. The room's own tool wins over one
-    of the same name.
-    """
-    desk, theirs, here = Desk(), list["RoomTool"](), [True]
-    toolbox = Toolbox([replace(desk.echo, available=lambda: here[0])], more=lambda: theirs)
+    """Tools of servers can be added later, and taken away. The room's own tool wins over one of the same name."""
+    desk, theirs = Desk(), list["RoomTool"]()
+    toolbox = Toolbox([desk.echo], personal=lambda _: theirs)
     theirs += [replace(desk.echo, description="Not ours."), replace(desk.echo, name="theirs")]
     offers = [(offer.name, offer.description) for offer in toolbox.for_asker().offers]
     assert offers == [("echo", "Echoes."), ("theirs", "Echoes.")]
-    here[0] = False
     theirs.clear()
-    assert "no tool 'echo'" in await told(toolbox.for_asker(), a_call("echo"))
+    assert "no tool 'theirs'" in await told(toolbox.for_asker(), a_call("theirs"))
 
 
 async def test_calls_wait_until_the_question_is_complete(desk: Desk) -> None:
