@@ -17,7 +17,7 @@ from bot.brain.tools.tool import NOBODY, Asker, present
 from bot.brain.wakeword import strip_call
 from bot.llm.budgeted import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from bot.memory.excerpt import payload_with_excerpt
-from bot.texts.catalogue import ENGLISH
+from bot.texts.text import ENGLISH
 from bot.tuning import UNTUNED
 from compaction.budget.tool_outputs import paths_read
 from compaction.budget.trim import TrimOptions

@@ -16,10 +16,9 @@ import structlog
 
 from bot.background_task import background_task
 from bot.brain.question import CallResult, DueReminder, Question, Remark, Spoken, language_of, may_skip
-from bot.brain.read_ahead import ReadAhead
 from bot.brain.reply import Lapse, Reply, elapsed_ms
 from bot.brain.reply_life import Fate, MaySound, Ready, ReplyAct, ReplyStage, Stop, Stopped, Withdrawn
-from bot.brain.speech_output import SpeechOutput, SpeechRules, broken_off, sentences_of, still_may_sound
+from bot.brain.speech_output import ReadAhead, SpeechOutput, SpeechRules, broken_off, sentences_of, still_may_sound
 from bot.brain.unanswered import UnansweredQuestions
 from bot.texts.text import OperatorText, Text, in_language
 from bot.words import SESSION, Words

@@ -1,11 +1,20 @@
-"""Makes what people said or are called harmless in a message of the bot: Discord shows it, and does no more."""
+"""Makes what people said or are called harmless in a message of the bot: Discord shows it, and does no more. Makes
+mentions of the commands in the bot's own sentences: Discord shows one in each reader's language, and pressing it begins
+the command.
+
+The ids in mentions are those that Discord has given this bot's commands. One process has one bot, so there is one
+`COMMAND_LINKS`; before Discord is connected it links nothing.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Final
 
-from bot.channel.command_links import COMMAND_LINKS
-from bot.texts.text import in_language
+from bot.texts.text import catalogue, in_language
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
 # without which it is no link; the first colon of an emoji by its name (`:fire:`), whose second may come after the text;
@@ -17,6 +26,29 @@ _SIGN = re.compile(f"({_ANYWHERE}|{_ITEM})")
 _NUMBERED_ITEM = re.compile(r"^(\d+)\.(?= )")
 # Control characters, and those that turn the direction of what follows. Neither can be seen.
 _UNSEEN = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+class CommandLinks:
+    """The mention of each command, by its English name; of a subcommand by both words."""
+
+    def __init__(self) -> None:
+        self._mentions: Mapping[str, str] = {}
+
+    def know(self, mentions: Mapping[str, str]) -> None:
+        """Take the mentions of all commands in the place of those before."""
+        self._mentions = dict(mentions)
+
+    def link(self, template: str, language: str) -> str:
+        """Return a sentence of the catalogue, without its values, in which each `/command` is a mention."""
+        if "/" not in template or not self._mentions:
+            return template
+        known = catalogue(language).commands
+        named = {" ".join(known.get(word, word) for word in name.split()): name for name in self._mentions}
+        names = "|".join(re.escape(each) for each in sorted(named, key=len, reverse=True))
+        return re.sub(rf"(?<![\w/])/({names})(?![\w-])", lambda found: self._mentions[named[found[1]]], template)
+
+
+COMMAND_LINKS: Final = CommandLinks()
 
 
 def in_message(text: str, language: str) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.built_in import be_quiet_tools
-from bot.brain.tools.missed import missed_tools
+from bot.brain.tools.memory import missed_tools
 from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.toolbox import TalkTools
 from bot.channel.participants import Participants
@@ -19,9 +19,8 @@ from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing
 from bot.conversation.prompt import PromptBuilder
 from bot.conversation.reminding import Reminding
-from bot.conversation.room_speech import RoomSpeech
 from bot.conversation.speaking import Speaking
-from bot.conversation.transcriber import Transcriber
+from bot.conversation.transcriber import RoomSpeech, Transcriber
 from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.conversation.turn_taking import TurnTaking
 from bot.conversation.typed_talk import TypedTalk
@@ -114,7 +113,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
 
     # What it says. What is typed and what is said have one responder: it says once that no model answers.
     listener = RoomListener(services.speech.detector)
-    responder = services.replies.new_responder(session.guild.payer)
+    responder = services.replies.new_responder(session.guild)
     bridge = None
     # In a session that is only written down it would only cost.
     if services.realtime is not None and not session.guild.listens_only:
@@ -124,7 +123,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
             channel,
             timeline=session.timeline,
             toolbox=toolbox,
-            payer=session.guild.payer,
+            payer=session.guild,
             words=words,
         )
     speaking = Speaking(

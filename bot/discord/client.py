@@ -16,7 +16,7 @@ import structlog
 from discord import app_commands
 
 from bot.brain.tools.frozen_calls import TOO_LATE
-from bot.channel.command_links import COMMAND_LINKS
+from bot.channel.markdown import COMMAND_LINKS
 from bot.channel.port import MembershipChange, RoomChannel
 from bot.clock import SystemClock
 from bot.discord.admission import GuildAdmission

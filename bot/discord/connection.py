@@ -14,7 +14,7 @@ import discord
 import structlog
 
 from bot.background_task import owned_task
-from bot.channel.command_links import COMMAND_LINKS
+from bot.channel.markdown import COMMAND_LINKS
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
 from bot.discord.endpoint import COPY_AGAIN, connector, point_at, require_token
 from bot.discord.permissions import lacking

@@ -55,7 +55,7 @@ def ignore_call(call: ModelCall) -> None:
 
 
 class Payer(Protocol):
-    """Who pays for a call: a server (`bot.participation.costs.ServerPayer`), or the operator."""
+    """Who pays for a call: a server (`bot.participation.guild_state.GuildState`), or the operator."""
 
     @property
     def guild_id(self) -> int | None:

@@ -11,7 +11,6 @@ from bot.texts.text import Text, counted, joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from bot.clock import Clock
     from bot.llm.model_calls import ModelCall
     from bot.llm.settings import ModelPrice
     from bot.participation.settings import ParticipationSettings
@@ -148,29 +147,3 @@ class CostLedger:
     def _drop_old(self, now: float) -> None:
         while self._entries and now - self._entries[0][0] >= HOUR_S:
             self._entries.popleft()
-
-
-class ServerPayer:
-    """A server that pays for calls of models (`bot.llm.model_calls.Payer`). `price_of`: returns a model's price."""
-
-    def __init__(
-        self,
-        guild_id: int,
-        costs: CostLedger,
-        *,
-        clock: Clock,
-        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
-    ) -> None:
-        self.guild_id = guild_id
-        self._costs = costs
-        self._price_of = price_of
-        self._clock = clock
-
-    @property
-    def is_used_up(self) -> bool:
-        """See `Payer.is_used_up`."""
-        return self._costs.is_over(self._clock.monotonic())
-
-    def pay(self, call: ModelCall) -> None:
-        """See `Payer.pay`."""
-        self._costs.add(cost_of(call, self._price_of(call.model)), now=self._clock.monotonic())

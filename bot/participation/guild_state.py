@@ -16,7 +16,7 @@ import structlog
 
 from bot.errors import BotError
 from bot.guild import Silence, VoiceMode
-from bot.participation.costs import CostLedger, ServerPayer, ceiling_of
+from bot.participation.costs import CostLedger, ceiling_of, cost_of
 from bot.shards import ONLY_SHARD, Shards
 from bot.texts.text import Text, sentence_of
 from bot.tuning import UNTUNED, Tuning
@@ -24,11 +24,11 @@ from bot.words import Words
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from bot.clock import Clock
-    from bot.llm.model_calls import Payer
-    from bot.llm.settings import ModelPrice
+    from bot.llm.model_calls import ModelCall
+    from bot.llm.settings import LlmSettings
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
@@ -94,10 +94,10 @@ class GuildState:
     usual_mode: VoiceMode
     usual_names: tuple[str, ...]
     costs: CostLedger
-    # Pays for the calls of models there, out of these costs.
-    payer: Payer
     # Of all times here.
     clock: Clock
+    # Has what models cost; None: nothing is known.
+    llm: LlmSettings | None = None
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
     room: SilenceableRoom | None = None
@@ -116,6 +116,16 @@ class GuildState:
 
     def __post_init__(self) -> None:
         self.words = Words(self.excludes, monotonic=self.clock.monotonic)
+
+    @property
+    def is_used_up(self) -> bool:
+        """See `Payer.is_used_up`."""
+        return self.costs.is_over(self.clock.monotonic())
+
+    def pay(self, call: ModelCall) -> None:
+        """See `Payer.pay`."""
+        price = None if self.llm is None else self.llm.price_of(call.model)
+        self.costs.add(cost_of(call, price), now=self.clock.monotonic())
 
     @property
     def voice_mode(self) -> VoiceMode:
@@ -182,7 +192,7 @@ class GuildStates:
 
     `servers`: what each has chosen. `spending`: of all servers; None: costs are counted from now on, and not kept.
     `refused`: whom the bot serves nowhere. `wake_names`: the names in the settings. `room`: whether the bot hears only
-    people who agreed; a server may be stricter, never laxer. `price_of`: returns what a model costs, if that is known.
+    people who agreed; a server may be stricter, never laxer. `llm`: has what models cost, if that is known.
     `shards`: those of this process; what another process serves changes there.
     """
 
@@ -198,7 +208,7 @@ class GuildStates:
         refused: frozenset[int] = frozenset(),
         room: RoomSettings | None = None,
         shards: Shards = ONLY_SHARD,
-        price_of: Callable[[str], ModelPrice | None] = lambda _: None,
+        llm: LlmSettings | None = None,
         tuning: Tuning = UNTUNED,
     ) -> None:
         self.tuning = tuning
@@ -209,7 +219,7 @@ class GuildStates:
         self._clock = clock
         self.settings = settings
         self._spending = spending
-        self._price_of = price_of
+        self._llm = llm
         self._refused = refused
         self._wake_names = wake_names
         self._guilds: dict[int, GuildState] = {}
@@ -239,8 +249,8 @@ class GuildStates:
             VoiceMode(self.settings.voice_mode),
             self._wake_names,
             ledger,
-            ServerPayer(guild_id, ledger, clock=self._clock, price_of=self._price_of),
             self._clock,
+            self._llm,
             opted_out=opted_out,
             refused=self._refused,
             asks=self._asks(guild_id),

@@ -321,7 +321,7 @@ class Participation:
             # What nobody can hear is not worth a model's work.
             silenced=self.silenced or not self._channel.audible,
             # A reply that has begun in a pause may be what has reached it: it is paid for.
-            over_ceiling=self._guild.payer.is_used_up and not self._replies.is_begun(utterance),
+            over_ceiling=self._guild.is_used_up and not self._replies.is_begun(utterance),
             pending=state.waiting,
             busy=state.busy,
             can_skip=self._replies.can_skip,

@@ -330,7 +330,7 @@ class Room:
                             timeline=session.timeline,
                             observe=conversation.on_recorded,
                             words=session.words,
-                            payer=session.guild.payer,
+                            payer=session.guild,
                         )
                     )
                 parts = self._parts = assemble_room(session, conversation, sharing)

@@ -136,7 +136,7 @@ def _open_writer(session: RoomContext, listen: ListenRequest) -> TranscriptWrite
     channel, services, clock = session.channel, session.services, session.services.clock
     translator, model = None, services.replies.model
     if listen.language:
-        completion = None if model is None else PaidModel(model, session.guild.payer)
+        completion = None if model is None else PaidModel(model, session.guild)
         translator = CaptionTranslator(completion, listen.language, channel, clock=clock)
     return TranscriptWriter(
         channel,

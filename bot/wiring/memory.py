@@ -217,7 +217,7 @@ def summarisers_by_guild(
     async def summariser_of(guild_id: int) -> Summariser:
         if model is None:
             return unmetered
-        return choose_summariser(kind, PaidModel(model, (await participation.of_guild(guild_id)).payer), zone)
+        return choose_summariser(kind, PaidModel(model, await participation.of_guild(guild_id)), zone)
 
     return summariser_of
 

@@ -190,7 +190,7 @@ async def open_bot_process(
         spending=spending,
         refused=frozenset(settings.discord.refused_people),
         room=settings.room,
-        price_of=settings.llm.price_of,
+        llm=settings.llm,
         shards=shards,
         tuning=settings.tuning,
     )

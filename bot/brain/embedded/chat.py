@@ -35,7 +35,7 @@ from bot.brain.first_sentences import (
     meaning_as_said,
     request_in,
 )
-from bot.brain.tools.missed import MISSED
+from bot.brain.tools.memory import MISSED
 from bot.brain.tools.reminders import NO_TIME, REMIND
 from bot.brain.wakeword import spoken_words, use_of_name, vocatives
 from bot.texts.text import Text, in_language, joined, languages, verbatim

@@ -1,4 +1,6 @@
-"""The tools `memory_search` and `recall_turns`: quote what was said, with speaker and time.
+"""The tools `memory_search` and `recall_turns`: quote what was said, with speaker and time. And `missed`: what somebody
+missed who came later, as /recap tells it, in words that can be spoken. Models read the whole talk, so only the answers
+without a model use that one.
 
 Their output is bounded, so that one call can't fill the prompt. Arguments have been checked (`tool.read_arguments`).
 """
@@ -7,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from bot.brain.tools.tool import MAX_CHARS, Result, RoomTool, anybody, present
+from bot.brain.tools.tool import MAX_CHARS, Asker, Result, RoomTool, anybody, only, present
 from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT, RoomRecall
+from bot.texts.text import Text, joined
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
 from compaction.context.turn_text import format_turn
 from compaction.language.text import plain, whole_words
@@ -19,9 +22,10 @@ from compaction.memory.passage import PassageKind
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from bot.clock import Clock
+    from compaction.memory.digest import Digest
     from compaction.memory.recall import RecallHit
 
 MOST_FOUND = 20
@@ -122,6 +126,34 @@ def memory_tools(
             permits=anybody,
         ),
     )
+
+
+MISSED: Final = "missed"
+NOTHING_MISSED = Text("While you were away, nothing was said that I can tell you.")
+# What somebody listens to.
+MOST_LINES = 5
+
+
+def missed_tools(asker: Asker, missed: Callable[[int], Awaitable[Digest | None]]) -> Sequence[RoomTool]:
+    """Return the tool for one person in a room; none if nobody asks. `missed`: returns the digest of what a person
+    missed, None if they have been there all the time. Then the tool tells nothing.
+    """
+    if (person_id := asker.user_id) is None:
+        return ()
+
+    async def tell(_: Mapping[str, object]) -> Result:
+        # Others may know another part of the talk.
+        theirs = only(asker)
+        if (digest := await missed(person_id)) is None:
+            return Result(joined(()), theirs)
+        lines = (*digest.yours, *digest.decisions, *digest.to_do, *digest.open, *digest.about, *digest.last)
+        told = [
+            Text("{speaker} said: {words}", speaker=each.speaker, words=each.text) if each.speaker else each.text
+            for each in lines[:MOST_LINES]
+        ]
+        return Result(joined(told) if told else NOTHING_MISSED, theirs)
+
+    return (RoomTool(MISSED, "", {"type": "object"}, tell, asks=False, acts=False, offered=False),)
 
 
 def _before(hit: RecallHit, here: SessionId, asked: Seq) -> RecallHit | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from discord import app_commands
 
-from bot.channel.command_links import COMMAND_LINKS
+from bot.channel.markdown import COMMAND_LINKS
 from bot.discord.access import RULES, Who, refusal
 from bot.discord.answers import FIELD_CHARS, Answer, answer, embed_in, guild_id_of, language_of
 from bot.discord.posting import message_parts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import discord
 from discord import app_commands
 
-from bot.brain.tools.missed import NOTHING_MISSED
+from bot.brain.tools.memory import NOTHING_MISSED
 from bot.channel.port import RECAP
 from bot.discord.answers import Answer, answer_when_known, choices, digest_embed, language_of
 from bot.discord.command_tree import CheckedCommandTree, CheckedView

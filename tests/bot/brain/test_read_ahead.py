@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from bot.brain.read_ahead import ReadAhead
+from bot.brain.speech_output import ReadAhead
 from bot.llm.port import ChatModelError
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.channel.command_links import COMMAND_LINKS
-from bot.channel.markdown import in_message
+from bot.channel.markdown import COMMAND_LINKS, in_message
 from bot.texts.text import Text, joined, verbatim
 
 MENTIONS = {

@@ -12,8 +12,7 @@ from bot import events
 from bot.background_task import owned_task
 from bot.brain.reply_life import ReplyStage
 from bot.conversation.hearing import Hearing
-from bot.conversation.room_speech import RoomSpeech
-from bot.conversation.transcriber import Transcriber
+from bot.conversation.transcriber import RoomSpeech, Transcriber
 from bot.conversation.turn_taking import TurnTaking
 from bot.events import SpokenText
 from bot.words import Words

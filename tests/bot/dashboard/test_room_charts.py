@@ -15,7 +15,6 @@ from bot.dashboard.live_room import CHARTS, LiveRoom
 from bot.dropped_sounds import OPTED_OUT
 from bot.guild import VoiceMode
 from bot.health import FaultKind, HealthFault
-from bot.llm.model_calls import OPERATOR
 from bot.participation.costs import CostLedger
 from bot.participation.guild_state import GuildState
 from bot.server_settings import no_server_settings
@@ -37,7 +36,7 @@ def clock() -> FakeClock:
 def room(clock: FakeClock) -> LiveRoom:
     """A room of which nobody looks at a page."""
     timeline: Any = SimpleNamespace(total_turns=1, window=(None,) * 61, allowed_part=lambda turn: turn)
-    guild = GuildState(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING), OPERATOR, FakeClock())
+    guild = GuildState(1, no_server_settings(), VoiceMode.ENGAGED, (), CostLedger(NOTHING), FakeClock())
     channel = FakeRoomChannel(channel_id=600)
     return LiveRoom(SessionId("s"), channel, timeline, guild, clock=clock, publish=lambda *_: None)
 

@@ -99,7 +99,7 @@ async def test_every_call_is_paid_by_its_server(
     )
     guild = await participation.of_guild(SERVER)
     with capture_logs() as logs:
-        await call(participation, guild.payer)
+        await call(participation, guild)
     assert guild.costs.total.calls == 1
     assert (await participation.of_guild(SERVER + 1)).costs.total.calls == 0
     assert guild.costs.total.tokens >= 600

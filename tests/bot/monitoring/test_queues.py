@@ -43,7 +43,7 @@ NO_METRIC = {
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
-    "bot.brain.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens",
+    "bot.brain.speech_output.ReadAhead._items": "one answer, as long as llm.max_output_tokens",
     "voice.realtime.untranscribed_inputs.UntranscribedInputs._uncommitted": "a number for each utterance of one "
     "connection, which lasts less than an hour",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, the sentence "

@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cost import Cost
+from bot.guild import VoiceMode
 from bot.llm.model_calls import CallOutcome, ModelCall
 from bot.llm.settings import LlmSettings
-from bot.participation.costs import HOUR_S, PRICED_TOKENS, CostLedger, ServerPayer, ceiling_of, cost_of
+from bot.participation.costs import HOUR_S, PRICED_TOKENS, CostLedger, ceiling_of, cost_of
+from bot.participation.guild_state import GuildState
 from bot.participation.settings import ParticipationSettings, ServerLimits
+from bot.server_settings import no_server_settings
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from tests.fakes.billed import BilledEndpoint
@@ -146,7 +149,7 @@ def test_a_call_costs_what_is_billed(outcome: CallOutcome, sent: int, answered: 
 async def test_at_the_ceiling_no_call_is_made(ceiling: Cost) -> None:
     """300 folds of one hour make no more calls than its ceiling has. The refusal is retryable, and the hour ends."""
     clock, ledger, endpoint = FakeClock(), CostLedger(ceiling), BilledEndpoint()
-    paid = endpoint.paid_by(ServerPayer(10, ledger, clock=clock))
+    paid = endpoint.paid_by(GuildState(10, no_server_settings(), VoiceMode.ENGAGED, (), ledger, clock))
     for _ in range(3):
         await paid.complete(REQUEST)
     for _ in range(297):

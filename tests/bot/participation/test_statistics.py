@@ -7,7 +7,6 @@ import re
 from bot.brain.decider import Decision, Reason
 from bot.cost import NOTHING, Cost
 from bot.guild import Silence, VoiceMode
-from bot.llm.model_calls import OPERATOR
 from bot.participation.costs import CostLedger, cost_in_words
 from bot.participation.guild_state import GuildState
 from bot.participation.statistics import REASONS, ParticipationStatistics, mode_sentence, why_silent
@@ -20,9 +19,7 @@ FREE = mode_sentence(VoiceMode.FREE)
 
 def guild(ceiling: Cost = NOTHING) -> GuildState:
     """Return a guild's participation."""
-    return GuildState(
-        10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), OPERATOR, FakeClock()
-    )
+    return GuildState(10, no_server_settings(), VoiceMode.FREE, ("Roomtone",), CostLedger(ceiling), FakeClock())
 
 
 def test_nothing_happened_yet() -> None:

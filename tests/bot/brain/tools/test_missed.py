@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.brain.tools.missed import MISSED, MOST_LINES, NOTHING_MISSED, missed_tools
+from bot.brain.tools.memory import MISSED, MOST_LINES, NOTHING_MISSED, missed_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import Toolbox
 from compaction.memory.digest import Digest, DigestLine

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from bot.brain.tools.built_in import attachment_tools, be_quiet_tools, link_tool, reads_chat, stop_tools
-from bot.brain.tools.missed import missed_tools
+from bot.brain.tools.memory import missed_tools
 from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.tool import Asker, RoomTool, ToolError
 from compaction.memory.digest import Digest

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert
 
-from bot.brain.tools.missed import NOTHING_MISSED
+from bot.brain.tools.memory import NOTHING_MISSED
 from bot.channel.port import Person
 from bot.discord.commands.sessions import (
     NEVER_AWAY,
