@@ -20,7 +20,7 @@ from bot.dashboard.access import (
     turn_json,
 )
 from bot.memory.explain import Explainer, Explanation
-from bot.memory.recall import Recall, RoomAudience
+from bot.memory.recall import Recall, readable_by
 from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
 from bot.viewers import NOTHING, Viewer
@@ -78,10 +78,9 @@ class StoredHistory:
     ) -> tuple[RecallHit, ...]:
         """Search what somebody may read of some channels of a server. `withheld`: returns who opted out there."""
         scope = Scope(guild_id=viewer.guild_id, channels=channels, archived=True, with_bot=True)
-        alone = RoomAudience(lambda: [viewer], self._attendance)
 
         async def readable() -> Readable:
-            return replace(await alone.readable(scope), withheld=await withheld())
+            return replace(await readable_by([viewer], scope, self._attendance), withheld=await withheld())
 
         return await self.recall.search_for(readable, query, scope, limit=HITS)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.memory.recall import Recall, RoomAudience
+from bot.memory.recall import Recall, readable_by
 from compaction.memory.passage import PassageKind, Readable, Scope
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class PersonalRecall:
             scope = replace(scope, channels=frozenset({newest.channel_id}))
             if self._reach == "session":
                 scope = replace(scope, session_id=newest.id)
-        alone = RoomAudience(lambda: [viewer], self._attendance)
 
         async def readable() -> Readable:
-            return replace(await alone.readable(scope), withheld=await self._views.withheld(viewer.guild_id))
+            readable = await readable_by([viewer], scope, self._attendance)
+            return replace(readable, withheld=await self._views.withheld(viewer.guild_id))
 
         found = await self._recall.search_for(readable, words, scope, limit=MOST_FOUND)
         self._accesses.note_hits(found)

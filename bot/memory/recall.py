@@ -39,6 +39,7 @@ from compaction.ports import Embedder, TurnStore, WordComparer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from bot.channel.port import RoomChannel
     from bot.memory.access_log import AccessLog
     from bot.store.attendance import AttendanceStore
 
@@ -227,10 +228,11 @@ class RecallScope:
 class RoomRecall:
     """Memory search of one room, limited to the room's scope.
 
-    `reach`: `session`, `channel` or `server`: how far the room may search. `shared_channels`: returns
-    the channels that everybody present may enter now; a search of the server finds only what was said there. `accesses`
-    counts what was shown: `note_shown_hits` and `note_shown_turns` tell it. `withheld`: returns the ids of people of a
-    guild who opted out; nothing of theirs is found. `audience`: who hears it; None: only the operator, as in a replay.
+    `reach`: `session`, `channel` or `server`: how far the room may search. `channel`: the room's: a search of the
+    server finds only what was said in the channels that everybody present may enter. `accesses` counts what was shown:
+    `note_shown_hits` and `note_shown_turns` tell it. `withheld`: returns the ids of people of a guild who opted out;
+    nothing of theirs is found. `attendance`: tells what who is there may read; None: only the operator asks, as in a
+    replay.
     """
 
     def __init__(
@@ -239,18 +241,18 @@ class RoomRecall:
         place: RecallScope,
         *,
         reach: str = "channel",
-        shared_channels: Callable[[], frozenset[int]] = frozenset,
+        channel: RoomChannel | None = None,
         accesses: AccessLog | None = None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
-        audience: RoomAudience | None = None,
+        attendance: AttendanceStore | None = None,
     ) -> None:
         self._withheld = withheld
-        self._audience = audience
+        self._attendance = attendance
         self._recall = recall
         self._accesses = accesses
         self.place = place
         self._reach = reach
-        self._shared_channels = shared_channels
+        self._channel = channel
 
     @property
     def scope(self) -> Scope:
@@ -258,7 +260,7 @@ class RoomRecall:
         place = self.place
         if self._reach == "session" or place.channel_id is None:
             return Scope(session_id=place.session_id)
-        shared = self._shared_channels() if self._reach == "server" else frozenset()
+        shared = self._channel.shared_channels() if self._channel is not None and self._reach == "server" else ()
         return Scope(guild_id=place.guild_id, channels=frozenset({place.channel_id, *shared}))
 
     def scope_beyond(self, seq: Seq, *, elsewhere: bool = True) -> Scope:
@@ -276,7 +278,9 @@ class RoomRecall:
         return await self._recall.search_for(readable, query, scope, limit=limit, embed_within_s=embed_within_s)
 
     async def _readable(self, scope: Scope) -> Readable:
-        readable = Readable() if self._audience is None else await self._audience.readable(scope)
+        readable = Readable()
+        if self._channel is not None and self._attendance is not None:
+            readable = await readable_by(self._channel.viewers(), scope, self._attendance, self.place.session_id)
         return replace(readable, withheld=self._withheld(self.place.guild_id))
 
     async def memory_search(
@@ -325,27 +329,15 @@ class RoomRecall:
             self._accesses.note(self.place.session_id, shown[0].seq, shown[-1].seq)
 
 
-class RoomAudience:
-    """The people in one room, or one person alone. `viewers`: returns who is there now. `session_id`: the room's own
-    session.
-
+async def readable_by(
+    viewers: Sequence[Viewer], scope: Scope, attendance: AttendanceStore, session_id: SessionId = NO_SESSION
+) -> Readable:
+    """Return what all of these people may read in a scope. `session_id`: the session that they are in. Nobody is told
+    of other sessions in an empty channel. Raises `StoreError`.
     """
-
-    def __init__(
-        self, viewers: Callable[[], Sequence[Viewer]], attendance: AttendanceStore, session_id: SessionId = NO_SESSION
-    ) -> None:
-        self._viewers = viewers
-        self._attendance = attendance
-        self._session_id = session_id
-
-    async def readable(self, scope: Scope) -> Readable:
-        """Return what all of them may read in a scope. Nobody is told of other sessions in an empty channel. Raises
-        `StoreError`.
-        """
-        viewers = self._viewers()
-        channels = scope.channels
-        if viewers and channels is not None and all(channels <= each.allowed & each.opened for each in viewers):
-            return Readable()
-        attended = await self._attendance.readable(viewers, channels) if viewers else ()
-        sessions = {each.id: read_by_all(viewers, each) for each in attended}
-        return Readable({**sessions, self._session_id: (ALWAYS,)})
+    channels = scope.channels
+    if viewers and channels is not None and all(channels <= each.allowed & each.opened for each in viewers):
+        return Readable()
+    attended = await attendance.readable(viewers, channels) if viewers else ()
+    sessions = {each.id: read_by_all(viewers, each) for each in attended}
+    return Readable({**sessions, session_id: (ALWAYS,)})

@@ -20,7 +20,7 @@ from bot.llm.model_calls import OPERATOR, BilledModel, PaidModel
 from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
-from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.session_views import SessionViews
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.claims import RoomClaim, fenced
@@ -102,9 +102,9 @@ def quoting_factory(
             recall,
             scope,
             reach=settings.recall.scope,
-            shared_channels=channel.shared_channels,
+            channel=channel,
             withheld=participation.opted_out_of,
-            audience=RoomAudience(channel.viewers, attendance, scope.session_id),
+            attendance=attendance,
         )
         return QuoteFinder(
             room,

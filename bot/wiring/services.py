@@ -17,7 +17,7 @@ from bot.errors import SetupError
 from bot.health import FaultKind, Health
 from bot.llm.model_calls import PaidModel
 from bot.mcp.tools import Approvals
-from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.models.directory import whisper_folder
 from bot.posts.notice import ListeningNotice
 from bot.realtime.port import RealtimeServices, session_factory
@@ -82,10 +82,10 @@ def toolbox_factory(
                 recall,
                 here,
                 reach=reach if asker.typed is None else "session",
-                shared_channels=channel.shared_channels,
+                channel=channel,
                 accesses=accesses,
                 withheld=participation.opted_out_of,
-                audience=RoomAudience(channel.viewers, attendance, here.session_id),
+                attendance=attendance,
             )
             return memory_tools(room, zone=zone, clock=clock, question=toolbox.question)
 

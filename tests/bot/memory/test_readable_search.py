@@ -10,14 +10,16 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import insert, update
 
+from bot.channel.port import RoomChannel
 from bot.memory.access_log import AccessLog
 from bot.memory.personal_recall import PersonalRecall
-from bot.memory.recall import Recall, RecallScope, RoomAudience, RoomRecall
+from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.memory.session_views import SessionViews
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.database import Database, open_database
@@ -207,13 +209,14 @@ class Memory:
             personal = PersonalRecall(self.recall, views, self.attendance, reach="server", accesses=uncounted)
             hits = await personal.search(words, viewers[0], nearest=(), **narrowed)
         else:
+            channel = SimpleNamespace(viewers=lambda: viewers, shared_channels=lambda: frozenset(CHANNELS))
             room = RoomRecall(
                 self.recall,
                 RecallScope(SessionId("third"), GUILD, 12),
                 reach="server",
-                shared_channels=lambda: frozenset(CHANNELS),
+                channel=cast("RoomChannel", channel),
                 withheld=lambda _: withheld,
-                audience=RoomAudience(lambda: viewers, self.attendance, SessionId("third")),
+                attendance=self.attendance,
             )
             hits = await room.memory_search(words, **narrowed)
         # Only the order of the numbers of passages is the same.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomAudience, RoomRecall
+from bot.channel.port import RoomChannel
+from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
@@ -115,6 +118,11 @@ async def test_a_comparison_of_words_decides_the_order(*, fails: bool, first: in
     assert found[0].seq == first
 
 
+def channel_of(present: Sequence[Viewer] = (), *, shared: Collection[int] = ()) -> RoomChannel:
+    """Return the channel of a room. `shared`: those that everybody present may enter."""
+    return cast("RoomChannel", SimpleNamespace(viewers=lambda: present, shared_channels=lambda: frozenset(shared)))
+
+
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or server, whatever the query asks for."""
     index, store = await recalled_evening(turn(0, "Lisbon is lovely."))
@@ -125,7 +133,7 @@ async def test_a_room_finds_nothing_beyond_its_reach() -> None:
 
     async def reached(reach: str, session: SessionId | None = None) -> int:
         chosen = RecallSettings.model_validate({"scope": reach}).scope
-        room = RoomRecall(Recall(index, store), place, reach=chosen, shared_channels=lambda: frozenset({11, 20}))
+        room = RoomRecall(Recall(index, store), place, reach=chosen, channel=channel_of(shared={11, 20}))
         return len(await room.memory_search("Lisbon", session=session))
 
     assert await reached("session") == 1
@@ -147,7 +155,7 @@ async def test_a_room_finds_what_everybody_present_could_have_heard() -> None:
     index.add(SessionId("imported"), turn(0, "Lisbon, somewhere."), guild_id=1, channel_id=None)
     shared = {10, 11}
     room = RoomRecall(
-        Recall(index, store), RecallScope(EVENING, 1, 10), reach="server", shared_channels=lambda: frozenset(shared)
+        Recall(index, store), RecallScope(EVENING, 1, 10), reach="server", channel=channel_of(shared=shared)
     )
     for channels, found in (({10, 11}, 2), ({10}, 1), (set(), 1), ({11}, 2)):
         shared.clear()
@@ -239,7 +247,8 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
         room = RoomRecall(
             Recall(SqlRecallIndex(second.database, VectorStore(second.database)), second.store),
             RecallScope(SessionId("second"), GUILD, CHANNEL),
-            audience=RoomAudience(lambda: present, AttendanceStore(second.database), SessionId("second")),
+            channel=channel_of(present),
+            attendance=AttendanceStore(second.database),
         )
 
         async def found() -> str:
