@@ -7,7 +7,7 @@ late. One for which somebody has pressed is written into the channel's chat if t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from bot.texts.text import Text, joined
 from bot.time_phrases import format_ago
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from bot.store.reminders import Reminder
 
+# The tool with which a model keeps one.
+REMIND: Final = "remind"
+NO_TIME = Text("I do not know when that is. Say in how many minutes, or at what time, for example 21:30.")
 # What fits into one breath.
 MOST_CHARS = 200
 # Of one person on one server, and how far ahead.

@@ -182,6 +182,10 @@ CIRCLES_OF_TYPES = {
         "a conversation is whole once it has its parts, of which some ask it what it says next",
     ),
     (
+        "bot.participation.guild_state",
+        "bot.participation.participation",
+    ): "whoever silences the bot on a server stops what it says in its room there",
+    (
         "bot.discord.admission",
         "bot.discord.client",
     ): "the client asks it about servers, and is told what the operator decides while it runs",

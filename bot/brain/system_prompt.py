@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from bot.brain.tools.reminders import REMIND
+from bot.reminders import REMIND
 from compaction.clock_time import format_clock_time
 from compaction.context.build import CHAPTERS_HEAD, SessionContext, chapter_lines
 from compaction.language.text import plain, whole_sentences

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.built_in import be_quiet_tools
 from bot.brain.tools.memory import missed_tools
-from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.toolbox import TalkTools
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing
 from bot.conversation.prompt import PromptBuilder
-from bot.conversation.reminding import Reminding
+from bot.conversation.reminding import Reminding, reminder_tools
 from bot.conversation.speaking import Speaking
 from bot.conversation.transcriber import RoomSpeech, Transcriber
 from bot.conversation.turn_recorder import ReplyRecorder, TurnRecorder

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.model_calls import ModelCall
     from bot.llm.settings import LlmSettings
+    from bot.participation.participation import Participation
     from bot.participation.settings import ParticipationSettings
     from bot.participation.spending import Spending
     from bot.server_settings import ServerSettingsBook
@@ -45,15 +46,6 @@ LISTENS_ONLY = Text(
     "In this session I only write down what is said. If I should talk with you, send me away with "
     "/leave, then call me with /join."
 )
-
-
-class SilenceableRoom(Protocol):
-    """A room that can be silenced. `Participation` implements it."""
-
-    session_id: str
-
-    def stop_speaking(self) -> None:
-        """Stop the reply in progress and discard the waiting question."""
 
 
 @dataclass(slots=True)
@@ -100,7 +92,7 @@ class GuildState:
     llm: LlmSettings | None = None
     opted_out: frozenset[int] = frozenset()
     refused: frozenset[int] = frozenset()
-    room: SilenceableRoom | None = None
+    room: Participation | None = None
     words: Words = field(init=False)
     ceiling_notice_at: float | None = None
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.

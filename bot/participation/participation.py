@@ -213,6 +213,7 @@ class Participation:
         return self._channel.audible and self.why_unanswered() is None
 
     def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
         self._replies.stop_speaking()
 
     # -- what people say -------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.health import Health
-    from bot.models.voices import EmbeddedVoice
     from bot.participation.spending import Spending
     from bot.room.guild_room import EndSession, MakeRoom
     from bot.room.room import Room
@@ -230,15 +229,6 @@ class Rooms:
         """Return the guild's room, which may still be opening; None: there is none, or it is ending."""
         room = self._room_in(guild_id)
         return None if room is None else room.current
-
-    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
-        """Say a voice's sample in the bot's voice channel of a server; return why it was not said, or None. Raises
-        `SynthesisError`.
-        """
-        room = self._rooms.get(guild_id)
-        if room is None:
-            return IN_NO_CHANNEL
-        return await room.current.play_sample(voice)
 
     # -- where the bot is -------------------------------------------------------------------------------------------
 

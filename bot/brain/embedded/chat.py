@@ -36,8 +36,8 @@ from bot.brain.first_sentences import (
     request_in,
 )
 from bot.brain.tools.memory import MISSED
-from bot.brain.tools.reminders import NO_TIME, REMIND
 from bot.brain.wakeword import spoken_words, use_of_name, vocatives
+from bot.reminders import NO_TIME, REMIND
 from bot.texts.text import Text, in_language, joined, languages, verbatim
 from bot.time_ahead import MomentAhead, find_moment_ahead
 from bot.time_phrases import format_ago, format_time_range, format_today

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import discord
 from discord import app_commands
 
+from bot.channel.port import IN_NO_CHANNEL
 from bot.discord.answers import answer, change, choices, defer, guild_id_of, language_of
 from bot.discord.posting import attempt
 from bot.errors import ModelError
@@ -94,7 +95,8 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     refused = await make_ready(voice, commands.voices, lambda text: follow_up(interaction, text))
     if refused is None:
         try:
-            refused = await commands.rooms.play_sample(guild_id_of(interaction), voice)
+            room = commands.rooms.open(guild_id_of(interaction))
+            refused = IN_NO_CHANNEL if room is None else await room.play_sample(voice)
         except SynthesisError as error:
             refused = sentence_of(error)
     await follow_up(

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bot.brain.decider import Reason
 from bot.brain.skip import skip_instruction
 from bot.brain.system_prompt import SystemPrompt, build_realtime_instructions
-from bot.brain.tools.reminders import REMIND
 from bot.brain.tools.tool import RoomTool
 from bot.discord.access import RULES
 from bot.realtime.items import conversation_context
+from bot.reminders import REMIND
 from compaction.context.build import CHAPTERS_HEAD, SessionContext, build_payload
 from compaction.language.text import ends_a_sentence
 from compaction.memory.chapters import Chapter

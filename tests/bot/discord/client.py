@@ -108,7 +108,7 @@ class FakeRooms(Rooms):
     def on_departure(self, room_channel: RoomChannel) -> None:
         self.departures.append(room_channel.channel_id)
 
-    async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
+    async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         self.played.append(voice.sample)
         return self.refuses
 

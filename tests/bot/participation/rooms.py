@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bot.participation.participation import Participation
 
-class SilencedRoom:
+
+class SilencedRoom(Participation):
     """A room that counts how often it was told to stop speaking."""
 
     session_id = "evening"

@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
-from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import Toolbox
+from bot.conversation.reminding import reminder_tools
 from tests.bot.brain.talk import a_talk
 from tests.bot.brain.tools.calls import Book
 from tests.fakes.clock import FakeClock

@@ -11,6 +11,7 @@ from functools import partial
 from bot.brain.tools.tool import Asker, Result, RoomTool, anybody
 from bot.brain.tools.toolbox import QuestionTools, Toolbox, reach_in
 from bot.channel.port import Person
+from bot.conversation.reminding import Reminding
 from bot.llm.port import ChatMessage
 from bot.store.reminders import Reminder
 from compaction.model import SessionId
@@ -83,8 +84,8 @@ class Desk:
         return f"You said {arguments['text']}"
 
 
-class Book:
-    """Implements `RoomReminders`. `is_full`: it takes no more."""
+class Book(Reminding):
+    """The reminders of a room, in memory. `is_full`: it takes no more."""
 
     def __init__(self) -> None:
         self.kept: list[Reminder] = []

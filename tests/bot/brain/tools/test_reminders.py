@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.brain.tools.reminders import NO_SUCH, NO_TIME, OVER, TOO_FAR, TOO_MANY, reminder_tools
 from bot.brain.tools.tool import Asker
 from bot.brain.tools.toolbox import QuestionTools, Toolbox, ToolExchange, reach_in
 from bot.channel.port import Person
-from bot.reminders import MOST_CHARS, MOST_DAYS
+from bot.conversation.reminding import NO_SUCH, OVER, TOO_FAR, TOO_MANY, reminder_tools
+from bot.reminders import MOST_CHARS, MOST_DAYS, NO_TIME
 from compaction.model import Seq
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import Book, told

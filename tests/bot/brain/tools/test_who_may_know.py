@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from bot.brain.tools.built_in import attachment_tools, be_quiet_tools, link_tool, reads_chat, stop_tools
 from bot.brain.tools.memory import missed_tools
-from bot.brain.tools.reminders import reminder_tools
 from bot.brain.tools.tool import Asker, RoomTool, ToolError
+from bot.conversation.reminding import reminder_tools
 from compaction.memory.digest import Digest
 from tests.bot.brain.tools.calls import ADA, Book
 from tests.fakes.chat import FakeChat
