@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.discord.client import RoomtoneClient
     from bot.settings import DiscordSettings
-    from bot.store.admissions import AdmissionStore
+    from bot.store.servers import AdmissionStore
 
 
 log = structlog.get_logger()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.background_task import owned_task
 from bot.errors import BotError
-from bot.llm.paid_model import PaidModel
+from bot.llm.model_calls import PaidModel
 from bot.posts.transcript import TranscriptFilePost, TranscriptWriter
 from bot.posts.translation import CaptionTranslator
 from bot.posts.words import transcript_file
