@@ -84,11 +84,7 @@ class RealtimeBridge:
         payer: Payer,
         words: Words,
     ) -> None:
-        self._settings = services.settings
-        self._recogniser = services.recogniser
-        self._fallback_name = services.fallback_name
-        self._clock = services.clock
-        self._observe = services.observe
+        self._services = services
         self._prompt = prompt
         self._timeline = timeline
         self._toolbox = toolbox
@@ -140,15 +136,17 @@ class RealtimeBridge:
     @property
     def responder_name(self) -> Text:
         if not self.usable:
-            return self._fallback_name
-        return Text("the speech-to-speech model {model}", model=self._settings.model)
+            return self._services.fallback_name
+        return Text("the speech-to-speech model {model}", model=self._services.settings.model)
 
     def _on_news(self, event: RealtimeNews) -> None:
         match event:
             case RealtimeFailed():
                 when = IT_IS_BACK if event.error.retryable else NEXT_JOIN
-                self._notices.add(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
-                self._observe(events.Problem("realtime", sentence_of(event.error), self._clock.monotonic()))
+                self._notices.add(FALLEN_BACK.fill(mind=self._services.fallback_name, when=when, why=event.error))
+                self._services.observe(
+                    events.Problem("realtime", sentence_of(event.error), self._services.clock.monotonic())
+                )
             case RealtimeRestored():
                 # With what was said between the beginning of its conversation and now, which had to wait until the
                 # service accepts it.
@@ -166,11 +164,11 @@ class RealtimeBridge:
         """
         pcm, language, speaker_id = request.pcm, request.language, request.speaker_id
         # The session detects no language, so the expected one may be "".
-        recognise_here = partial(self._recogniser.recognise, replace(request, language=language or None))
+        recognise_here = partial(self._services.recogniser.recognise, replace(request, language=language or None))
         # Sound that the model has heard cannot be taken back, so it gets finished utterances only.
         if request.interim or not self._session.usable:
             return await recognise_here()
-        begun_at = self._clock.monotonic()
+        begun_at = self._services.clock.monotonic()
         if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Heard again because the text is doubtful. The model has heard this; our own recogniser has not.
             return with_items(await recognise_here(), before.item_ids, before.conversation)
@@ -184,7 +182,7 @@ class RealtimeBridge:
             compression_ratio=1.0,
             no_speech_probability=0.0,
             duration_s=duration_s(pcm),
-            compute_s=self._clock.monotonic() - begun_at,
+            compute_s=self._services.clock.monotonic() - begun_at,
             item_ids=sent.item_ids,
             conversation=sent.conversation,
         )
@@ -209,7 +207,7 @@ class RealtimeBridge:
         return sent, transcript.text
 
     def confirm(self, speaker_id: int) -> None:
-        self._recogniser.confirm(speaker_id)
+        self._services.recogniser.confirm(speaker_id)
 
     # -- turns become items ----------------------------------------------------------------------------------
 

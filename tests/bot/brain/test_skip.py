@@ -116,13 +116,6 @@ def _heard(pieces: Sequence[Piece]) -> list[Piece | SpokenSkip]:
     return asyncio.run(listen())
 
 
-@pytest.mark.parametrize("cut", range(1, 5))
-def test_skip_is_not_heard_however_it_comes(cut: int) -> None:
-    """SKIP is not heard, however it is split into pieces."""
-    pieces = [ReplyPiece("i", SOUND, "SKIP"[:cut]), ReplyPiece("i", SOUND, "SKIP"[cut:] + ".")]
-    assert _heard(pieces) == [SpokenSkip(pieces)]
-
-
 def test_words_are_heard_with_all_their_sound() -> None:
     """The pieces that were held back are played first and in order."""
     pieces = [ReplyPiece("i", None, "S"), ReplyPiece("i", SOUND, "ki"), ReplyPiece("i", SOUND, "ing is fun.")]
@@ -147,6 +140,7 @@ def test_sound_that_nobody_writes_down_is_heard() -> None:
 
 
 @example(".SKIP", 1)
+@example("SKIP.", 2)
 @given(st.text(alphabet="SKIPskip. abc", min_size=1, max_size=12), st.integers(1, 4))
 def test_an_answer_is_heard_whole_or_not_at_all(text: str, step: int) -> None:
     """A reply is heard whole or not at all, wherever its words are split, and SKIP is never heard."""

@@ -1,9 +1,7 @@
-"""What a room says aloud: its voice, samples of voices, and replies that are talked over."""
+"""What a room says aloud: its voice, samples of voices, and replies that were prepared."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from structlog.typing import EventDict
@@ -11,8 +9,7 @@ from structlog.typing import EventDict
 from bot.channel.port import UnfinishedWords
 from bot.models.voices import DEFAULT_VOICE
 from bot.server_settings import ServerSettings
-from tests.bot.room.room_scene import House, Judge, a_house, living, thinking
-from tests.fakes.brain import ScriptedResponder
+from tests.bot.room.room_scene import Judge, a_house, living, thinking
 from tests.fakes.hearing import speech
 from tests.fakes.room_channel import ADA, BO
 from tests.patience import settle
@@ -50,50 +47,26 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
             assert house.voice.spoken != []
 
 
-@asynccontextmanager
-async def a_judged_house(folder: Path) -> AsyncIterator[tuple[House, ScriptedResponder]]:
-    """Open the services with a turn-end detector and a model that always gives the same answer."""
-    async with a_house(folder) as house:
-        house.turn_end_detector = Judge()
-        yield house, thinking(house, "Bo brings it.")
-
-
-def _reply_events(logs: Sequence[Mapping[str, object]]) -> list[object]:
-    return [line["event"] for line in logs if str(line["event"]).startswith(("held_reply", "reply_withdrawn"))]
-
-
-async def test_a_held_answer_goes_with_words_in_it(tmp_path: Path, logs: list[EventDict]) -> None:
-    """It was made before somebody was forgotten. What is asked is answered anew, from the memory as it is by then."""
-    async with a_judged_house(tmp_path) as (house, responder), living(house):
-        house.recogniser.texts.append("Roomtone, who brings the lantern?")
-        await house.pass_time(2.0)
-        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-        await house.pass_time(0.25)
-        await settle(lambda: bool(house.voice.spoken))
-        await house.withdraw_turns()
-        await house.pass_time(1.2)
-        await house.reply(1)
-        assert "held_reply_used" not in _reply_events(logs)
-        assert len(responder.contexts) == 2
-
-
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path, logs: list[EventDict]) -> None:
     """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
-    async with a_judged_house(tmp_path) as (house, responder), living(house) as (room, _):
-        house.recogniser.texts.append("Roomtone, who brings the lantern?")
-        await house.pass_time(2.0)
-        house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-        await house.pass_time(0.25)
-        await settle(lambda: bool(house.voice.spoken))
-        # The first sound is ready, and none of it is played.
-        assert house.turns == []
-        assert house.channel.connections[-1].frames_sent == 0
-        assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
-        await house.pass_time(1.2)
-        reply = await house.reply(1)
-        assert reply.text == "Bo brings it."
-        assert house.voice.spoken == ["Bo brings it."]
-        assert _reply_events(logs) == ["held_reply_used"]
-        assert len(responder.contexts) == 1
-        assert responder.contexts[0].current.parts == house.turns[0].parts
-        assert [turn.seq for turn in house.turns] == [0, 1]
+    async with a_house(tmp_path) as house:
+        house.turn_end_detector, responder = Judge(), thinking(house, "Bo brings it.")
+        async with living(house) as (room, _):
+            house.recogniser.texts.append("Roomtone, who brings the lantern?")
+            await house.pass_time(2.0)
+            house.channel.connections[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
+            await house.pass_time(0.25)
+            await settle(lambda: bool(house.voice.spoken))
+            # The first sound is ready, and none of it is played.
+            assert house.turns == []
+            assert house.channel.connections[-1].frames_sent == 0
+            assert room.unfinished() == (UnfinishedWords("Ada", "Roomtone, who brings the lantern?"),)
+            await house.pass_time(1.2)
+            reply = await house.reply(1)
+            assert reply.text == "Bo brings it."
+            assert house.voice.spoken == ["Bo brings it."]
+            events = {str(line["event"]) for line in logs}
+            assert events & {"held_reply_used", "reply_withdrawn"} == {"held_reply_used"}
+            assert len(responder.contexts) == 1
+            assert responder.contexts[0].current.parts == house.turns[0].parts
+            assert [turn.seq for turn in house.turns] == [0, 1]
