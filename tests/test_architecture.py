@@ -80,7 +80,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "dropped_sounds",
             "errors",
             "local_zone",
-            "network_address",
             "private_files",
             "places",
             "server_settings",

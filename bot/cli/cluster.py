@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
 
 from bot.cli.output import say
 from bot.errors import SetupError
-from bot.network_address import NetworkAddress
 from compaction.errors import StoreError
 from config.load import load
 from voice.endpoint_settings import is_this_machine
@@ -154,11 +154,14 @@ def _service(
 
 def _http_options(listen: str, certificate: str, key: str) -> dict[str, Any]:
     """Return Ray Serve's options for its address. Raises `SetupError`."""
+    wrong = SetupError(f"{listen!r} is not an address. Give --listen as HOST:PORT, for example 10.0.0.1:8571.")
     try:
-        where = NetworkAddress.parsed(listen)
+        where = urlsplit(f"//{listen}")
+        host, port = where.hostname, where.port
     except ValueError as error:
-        raise SetupError(f"{listen!r} is not an address. Give --listen as HOST:PORT, for example 10.0.0.1:8571.") from (
-            error
-        )
+        raise wrong from error
+    # Not a part of a URL that somebody has pasted.
+    if not host or not port or where.netloc != listen or where.username is not None:
+        raise wrong
     tls = {"ssl_certfile": certificate, "ssl_keyfile": key} if certificate else {}
-    return {"host": where.host, "port": where.port, **tls}
+    return {"host": host, "port": port, **tls}

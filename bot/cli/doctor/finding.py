@@ -28,3 +28,8 @@ class Finding:
         """Return what an error or a notice tells: its first sentence, and the others as the remedy."""
         detail, _, remedy = str(sentences).partition(". ")
         return cls(name, status, detail, remedy)
+
+
+def written_address(host: str, port: int) -> str:
+    """Return an address as it stands in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

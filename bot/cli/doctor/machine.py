@@ -15,14 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.doctor.finding import Finding, Status
+from bot.cli.doctor.finding import Finding, Status, written_address
 from bot.cli.output import count
 from bot.errors import why_not_listening
 from bot.models.catalogue import CATALOGUE, EMBED_SENTENCES, TURN_MODEL, VAD_SILERO, WHISPER_BASE
 from bot.models.directory import ModelDirectory, whisper_folder
 from bot.models.voices import DEFAULT_VOICE, open_voice
 from bot.monitoring.service_checks import LEAST_FREE_BYTES
-from bot.network_address import NetworkAddress
 from bot.participation.costs import HOURLY_LIMITS
 from bot.private_files import OTHERS
 from bot.shards import Shards, ranges
@@ -68,7 +67,7 @@ def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
 
     `bot_runs`: whether a bot runs with these settings, whose port it is then.
     """
-    where = str(NetworkAddress(web.host, web.port))
+    where = written_address(web.host, web.port)
     try:
         found = socket.getaddrinfo(web.host, web.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):

@@ -13,14 +13,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
-from bot.cli.doctor.finding import Finding, Status
+from bot.cli.doctor.finding import Finding, Status, written_address
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import confirm, count, say
 from bot.discord.endpoint import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from bot.mcp.tools import Approvals, McpTool, digest, used_tools
-from bot.network_address import NetworkAddress
 from compaction.untrusted_text import visible
 from voice.errors import EnvironmentProxyError
 
@@ -199,7 +198,7 @@ def _described(tool: McpTool, use: str, *, is_new: bool) -> str:
 
 def check_running_bot(web: WebSettings) -> list[Finding]:
     """Ask the bot that runs with these settings what is wrong: /readyz."""
-    name, where = "running bot", f"http://{NetworkAddress(web.host, web.port)}/readyz"
+    name, where = "running bot", f"http://{written_address(web.host, web.port)}/readyz"
     try:
         try:
             answer = urlopen(where, timeout=READY_TIMEOUT_S)

@@ -80,6 +80,7 @@ def test_a_service_for_other_machines_has_a_key_and_may_have_tls(
         (["--recognisers", "4-1"], "recogniser"),
         (["--recognisers", "many"], "MIN-MAX"),
         (["--recognisers", "1", "--listen", "10.0.0.1"], "HOST:PORT"),
+        (["--recognisers", "1", "--listen", "http://10.0.0.1:8571"], "HOST:PORT"),
     ],
 )
 @pytest.mark.usefixtures("folder")
