@@ -34,10 +34,6 @@ class ModelError(SetupError):
     """A model could not be downloaded or used."""
 
 
-class ModelUnknownError(ModelError):
-    """The catalogue has no model of that name: the operator must choose another."""
-
-
 class ModelSourceError(ModelError):
     """A model could not be fetched from one of its sources: network, mirror, disk or the file itself."""
 

@@ -105,10 +105,6 @@ RESUME_WITHIN_S = 1800.0
 ConsentMode = Literal["notice", "ask"]
 
 
-def _notice_everywhere() -> dict[str, ConsentMode]:
-    return {"all": "notice"}
-
-
 class RoomSettings(BaseModel, extra="forbid", frozen=True):
     """How the bot behaves in a voice channel."""
 
@@ -130,7 +126,7 @@ class RoomSettings(BaseModel, extra="forbid", frozen=True):
                 "the button, anew in each session."
             )
         ),
-    ] = Field(default_factory=_notice_everywhere)
+    ] = {"all": "notice"}
 
     private_webhooks: Annotated[
         bool,

@@ -68,16 +68,13 @@ def _to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> d
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": _function(call)} | _signature(signatures.get(call.id))
+            {"id": call.id, "type": "function", "function": _function(call)}
+            | ({} if (signature := signatures.get(call.id)) is None else {"extra_content": signature})
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
         sent["tool_call_id"] = message.tool_call_id
     return sent
-
-
-def _signature(signature: object) -> dict[str, object]:
-    return {} if signature is None else {"extra_content": signature}
 
 
 def _function(call: MessageToolCall) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from difflib import get_close_matches
 
-from bot.errors import ModelUnknownError
+from bot.errors import ModelError
 from bot.models.entry import ModelEntry, ModelFile, ModelKind
 from bot.models.voices import VOICE_MODELS
 
@@ -272,7 +272,7 @@ ALIASES: dict[str, str] = {
 
 
 def find_model(name: str) -> ModelEntry:
-    """Return the entry called `name` or one of its aliases. Raises `ModelUnknownError`."""
+    """Return the entry called `name` or one of its aliases. Raises `ModelError`."""
     wanted = ALIASES.get(name, name)
     for entry in CATALOGUE:
         if entry.name == wanted:
@@ -280,4 +280,4 @@ def find_model(name: str) -> ModelEntry:
     known = [entry.name for entry in CATALOGUE] + list(ALIASES)
     near = get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise ModelUnknownError(f"There is no model called {name!r}.{hint} `roomtone models list` shows them all.")
+    raise ModelError(f"There is no model called {name!r}.{hint} `roomtone models list` shows them all.")

@@ -110,7 +110,8 @@ class Sessions:
         now = self._clock.now()
         async with self._database.writing(server=guild_id) as connection:
             claim, forgettings = await claim_room(connection, guild_id), await last_forgetting(connection)
-            found = await _one(connection, _open_in(guild_id, channel_id))
+            is_here = (sessions.c.guild_id == guild_id) & (sessions.c.channel_id == channel_id)
+            found = await _one(connection, _select_sessions().where(is_here, sessions.c.ended_at.is_(None)))
             if found is not None:
                 if found.id == running or now - found.last_turn_at <= resume_within_s:
                     return OpenedSession(found, resumed=True, claim=claim, forgettings=forgettings)
@@ -218,10 +219,9 @@ class Sessions:
 
         Raises `StaleOwnerError` if another process has claimed the room since: then the session may be in use there.
         """
-        has_turns = exists().where(turns.c.session_id == sessions.c.id)
         async with self._database.writing() as connection:
             await refuse_stale(opened.claim, connection)
-            await connection.execute(delete(sessions).where(sessions.c.id == opened.session.id, ~has_turns))
+            await connection.execute(delete(sessions).where(sessions.c.id == opened.session.id, ~_has_turns()))
 
     async def delete(self, session_id: SessionId) -> bool:
         """Delete a session with everything in it. Returns False if it is unknown."""
@@ -276,12 +276,6 @@ def _select_sessions() -> Select[Any]:
 
 def _has_turns() -> ColumnElement[bool]:
     return exists().where(turns.c.session_id == sessions.c.id)
-
-
-def _open_in(guild_id: int, channel_id: int) -> Select[Any]:
-    return _select_sessions().where(
-        sessions.c.guild_id == guild_id, sessions.c.channel_id == channel_id, sessions.c.ended_at.is_(None)
-    )
 
 
 async def _one(connection: AsyncConnection, wanted: Select[Any]) -> StoredSession | None:

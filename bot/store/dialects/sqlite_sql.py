@@ -41,7 +41,7 @@ def _tagged(scope: Scope) -> Conditions:
     conditions: list[str] = []
     values: dict[str, object] = {}
     for alternatives in tag_clauses(scope):
-        either = [" AND ".join(map(_has_tag, sorted(needed))) for needed in alternatives if needed]
+        either = [" AND ".join(f"{_TAGS}, :{tag}) > 0" for tag in sorted(needed)) for needed in alternatives if needed]
         conditions.append(f"({' OR '.join(either) or 'false'})")
         # With a space on both sides: a name's tag may end like the tag of a channel.
         values |= {tag: f" {tag} " for needed in alternatives for tag in needed}
@@ -49,10 +49,6 @@ def _tagged(scope: Scope) -> Conditions:
         values["left_out"] = json.dumps([f" {tag} " for tag in sorted(left_out)])
         conditions.append(f"NOT EXISTS (SELECT 1 FROM json_each(:left_out) WHERE {_TAGS}, value) > 0)")  # noqa: S608
     return Conditions(tuple(conditions), values)
-
-
-def _has_tag(tag: str) -> str:
-    return f"{_TAGS}, :{tag}) > 0"
 
 
 def match_expression(term: str | None, clauses: Clauses, left_out: Collection[str] = ()) -> str:

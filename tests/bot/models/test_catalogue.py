@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bot.errors import ModelUnknownError
+from bot.errors import ModelError
 from bot.models.catalogue import ALIASES, CATALOGUE, RECOMMENDED, REQUIRED, find_model
 from bot.models.entry import ModelKind
 
@@ -42,7 +42,7 @@ def test_names_and_aliases_lead_to_one_model() -> None:
 
 def test_a_mistyped_name_is_answered_with_the_likely_one() -> None:
     """The error for a mistyped name suggests the right one."""
-    with pytest.raises(ModelUnknownError, match="whisper-base"):
+    with pytest.raises(ModelError, match="whisper-base"):
         find_model("whisper-bsae")
 
 
