@@ -58,26 +58,27 @@ def report_failure(error: BaseException) -> int:
     if isinstance(cause, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(cause, ConfigError):
-        _print_lines("The settings cannot be used:", *(f"  - {problem}" for problem in cause.problems))
+        say("\n".join(("The settings cannot be used:", *(f"  - {problem}" for problem in cause.problems))), err=True)
         return MISUSED
     if isinstance(cause, KNOWN_ERRORS) or _is_rehearsal_error(cause):
-        _print_lines(*str(cause).splitlines())
+        say(str(cause), err=True)
         return FENCED_STATUS if isinstance(cause, FencedError) else FAILED
     if sys.flags.dev_mode:
         raise error
     if isinstance(cause, ImportError):
         if (part := _PARTS.get((cause.name or "").partition(".")[0])) is not None:
-            _print_lines(f"The part '{part}' of Roomtone is not installed. {INSTALL_PARTS}")
+            say(f"The part '{part}' of Roomtone is not installed. {INSTALL_PARTS}", err=True)
             return FAILED
         # Only libraries can be missing: if our own modules were, this one would not run.
-        _print_lines(f"A library that Roomtone needs cannot be loaded: {cause}. Install it again: `make clean setup`.")
+        say(f"A library that Roomtone needs cannot be loaded: {cause}. Install it again: `make clean setup`.", err=True)
         return FAILED
     if isinstance(cause, OSError):
-        _print_lines(f"The system reported an error: {cause.strerror or type(cause).__name__}{_about(cause)}.")
+        say(f"The system reported an error: {cause.strerror or type(cause).__name__}{_about(cause)}.", err=True)
         return FAILED
-    _print_lines(
+    say(
         f"Something in Roomtone broke ({type(cause).__name__}). Please report it with what "
-        "`python -X dev -m bot` with the same arguments prints."
+        "`python -X dev -m bot` with the same arguments prints.",
+        err=True,
     )
     return FAILED
 
@@ -106,7 +107,3 @@ def _is_rehearsal_error(error: BaseException) -> bool:
 
 def _about(error: OSError) -> str:
     return f" ({error.filename})" if error.filename else ""
-
-
-def _print_lines(*lines: str) -> None:
-    say("\n".join(lines), err=True)
