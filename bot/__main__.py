@@ -8,11 +8,10 @@ import sys
 import threading
 from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NoReturn
 
 
 @contextmanager

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterable
-    from typing import Any
 
 ResultT = TypeVar("ResultT")
 

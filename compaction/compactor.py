@@ -40,12 +40,12 @@ from compaction.model import CompactionState, Mode, Note, NoteId, RunId, Segment
 from compaction.notes import NoteBuffer
 from compaction.ports import Landing, SessionClock, StoredMemory
 from compaction.sentence_cache import clear_sentence_caches
-from compaction.store_queue import DroppedNotes
+from compaction.store_queue import DroppedNotes, StoreQueue
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.folded import closing_segment, fold_request, make_segment, summary_of
 from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold, FoldRequest, Summariser
 from compaction.window import Skip, Waiting, backoff_s, next_batch
-from compaction.withheld import has_content
+from compaction.withheld import WithheldPeople, has_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     import structlog
 
-    from compaction.store_queue import StoreQueue
     from compaction.turn_buffer import TurnBuffer
-    from compaction.withheld import WithheldPeople
 
 # How long a run in flight may take when its session ends.
 ENDING_DEADLINE_S = 3.0

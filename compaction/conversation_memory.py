@@ -22,14 +22,13 @@ from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
 from compaction.session import SessionTimeline
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.function import FunctionSummariser, SummaryFunction
-from compaction.summary.port import FOLD_TIMEOUT_S
+from compaction.summary.port import FOLD_TIMEOUT_S, Summariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, MutableMapping
 
     from compaction.events import CompactionEvent, RunFailed
     from compaction.ports import SessionClock
-    from compaction.summary.port import Summariser
 
 
 # The end of the year 9998, so that a day more has a date.

@@ -31,7 +31,7 @@ from compaction.payload import PayloadPart, context_built_fields
 from compaction.speaker_names import SpeakerNames
 from compaction.store_queue import StoreQueue
 from compaction.summary.folded import span_of
-from compaction.summary.port import FOLD_TIMEOUT_S
+from compaction.summary.port import FOLD_TIMEOUT_S, Summariser
 from compaction.turn_buffer import TurnBuffer
 from compaction.window import PENDING_NOTES_RUN, RECENT_WINDOW
 from compaction.withheld import WithheldPeople
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from compaction.budget.eviction_note import EvictedTurns
     from compaction.events import CompactionEvent, RunFailed
     from compaction.ports import SessionClock, TurnStore
-    from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
 # turns than this, each new turn also checks whether a batch is due.

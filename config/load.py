@@ -38,7 +38,7 @@ from config.problems import (
     unknown_key,
     unknown_variable,
 )
-from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings
+from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Key, Settings
 from voice.endpoint_settings import OPENAI_URL
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-    from config.schema import Key
 
 # The folder that systemd makes for a service's credentials, and ours in it (deploy/roomtone.service).
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"

@@ -11,24 +11,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from bot.settings import LISTEN_HOST
-from config.schema import (
-    SETTINGS,
-    VARIABLE_PREFIX,
-    WELL_KNOWN_VARIABLES,
-    Setting,
-    Settings,
-)
+from config.schema import SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Key, Setting, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
-    from config.schema import Key
 
 SHOWN_CHARS = 60
 # If two names are at least this similar, one was probably meant to be the other. All variables begin alike.

@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.figures import percentile
 from benchmarks.listen.observed_pauses import COUNTED_FROM_S, ObservedPause
@@ -20,7 +20,6 @@ from voice.listening.endpointing import WINDOW_S, window_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
 
     from benchmarks.report import Json
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
     from pathlib import Path
     from types import TracebackType
-    from typing import TextIO
 
 
 # The continuation of a folded line starts here, or further right if the line itself does.

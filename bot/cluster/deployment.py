@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 from bot.cluster.ray_access import NAMESPACE, ClusterError
 from bot.cluster.recogniser_service import APP, DEPLOYMENT, ServiceSettings, application
 from bot.cluster.shard_groups import IDENTIFY_S, ShardGroup, name_of_next, shards_of
-from bot.cluster.shard_keeper import ShardKeeper
+from bot.cluster.shard_keeper import KeeperReport, ShardKeeper
 from bot.shards import Shards, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from bot.cluster.shard_keeper import KeeperReport
 
 PORT = 8571
 # A bot waits for pauses in speech and stores what was said (`roomtone run` takes 55 s at most).

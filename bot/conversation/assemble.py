@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.built_in import be_quiet_tools
 from bot.brain.tools.memory import missed_tools
-from bot.brain.tools.toolbox import TalkTools
+from bot.brain.tools.toolbox import TalkTools, Toolbox
 from bot.channel.participants import Participants
 from bot.conversation.barge_in import BargeInHandler
 from bot.conversation.hearing import Hearing
@@ -32,7 +32,6 @@ from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
     from bot.brain.replier import Replier
-    from bot.brain.tools.toolbox import Toolbox
     from bot.conversation.conversation import Conversation
     from bot.conversation.services import RoomContext
 

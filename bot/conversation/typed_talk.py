@@ -19,6 +19,7 @@ from bot.brain.replier import TOO_SLOW
 from bot.brain.reply import Reply
 from bot.brain.speech_output import SpeechRules, sentences_of
 from bot.brain.tools.frozen_calls import PLACES as CALLS
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.channel.markdown import escape_markdown
 from bot.errors import BotError
 from bot.llm.port import NO_WORDS
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from bot.brain.responder import Responder
-    from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Person, RoomChannel, TypedMessage
     from bot.clock import Clock
     from bot.conversation.prompt import PromptBuilder

@@ -18,7 +18,7 @@ from discord import app_commands
 from bot.brain.tools.frozen_calls import TOO_LATE
 from bot.channel.markdown import COMMAND_LINKS
 from bot.channel.port import MembershipChange, RoomChannel
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator, answer
 from bot.discord.chat import CALL_BUTTONS
@@ -45,7 +45,6 @@ from voice.transport.private.rest_pause import RetryTimes, lift_pauses_of_cancel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bot.clock import Clock
     from bot.room.rooms import Rooms
     from bot.settings import DiscordSettings
     from voice.transport.paced_sender import PacedSender

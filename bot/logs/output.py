@@ -12,7 +12,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
 
@@ -23,7 +23,6 @@ from bot.terminal_text import escaped
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
     from pathlib import Path
-    from typing import TextIO
 
     from structlog.typing import EventDict, Processor
 

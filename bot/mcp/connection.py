@@ -11,7 +11,7 @@ import logging
 import os
 import re
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import anyio
 import httpx2
@@ -42,7 +42,6 @@ from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-    from typing import Any, TextIO
 
     from bot.clock import Clock
     from bot.mcp.settings import McpServerSettings

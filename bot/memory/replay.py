@@ -20,14 +20,13 @@ from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import Coverage, PayloadPart, coverage
 from compaction.session import SessionTimeline
-from compaction.summary.port import FOLD_TIMEOUT_S
+from compaction.summary.port import FOLD_TIMEOUT_S, Summariser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from datetime import tzinfo
 
     from compaction.ports import TurnStore
-    from compaction.summary.port import Summariser
 
 SESSION = SessionId("replay")
 # Speakers in transcripts whose turns are the bot's, besides its own names.

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import ModelError, ModelSourceError
-from bot.models.sources import BY_HAND
+from bot.models.sources import BY_HAND, ModelSource
 from bot.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from bot.models.entry import ModelEntry
-    from bot.models.sources import ModelSource
     from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from bot.background_task import cancel_all
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.errors import ModelError, crash_sentence
-from bot.models.directory import install
+from bot.models.directory import ModelDirectory, install
 from bot.models.voices import VOICES, EmbeddedVoice
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection
     from types import TracebackType
 
-    from bot.clock import Clock
-    from bot.models.directory import ModelDirectory
     from voice.speaking.port import Synthesizer
 
 log = structlog.get_logger()

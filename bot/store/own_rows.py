@@ -10,14 +10,13 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, union, update
+from sqlalchemy import Row, delete, select, union, update
 
 from bot.store.tables import OF_PEOPLE, metadata, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import SessionId

@@ -20,7 +20,7 @@ import structlog
 from aiohttp import WSCloseCode, web
 from aiohttp.hdrs import SERVER
 
-from bot.clock import SystemClock
+from bot.clock import Clock, SystemClock
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
 from bot.web.connection import Visits, WebConnection, refuse_subprotocols
@@ -35,7 +35,6 @@ from voice.screen.frame import MAX_FRAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.clock import Clock
     from bot.dashboard.access import Json
     from bot.dashboard.service import DashboardService
     from bot.monitoring.service_checks import HealthProbes

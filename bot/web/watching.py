@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
 from bot.screen.messages import ScreenError, ShareEnd
-from bot.screen.screens import LINK_VALID_S
+from bot.screen.screens import LINK_VALID_S, Screens
 from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
-    from bot.screen.screens import Screens
     from bot.web.server import WebServer
 
 

@@ -34,7 +34,7 @@ from bot.texts.text import Text
 from compaction.session import SessionTimeline
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.port import FOLD_TIMEOUT_S
+from compaction.summary.port import FOLD_TIMEOUT_S, Summariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import Completion, Embedder, TurnStore
-    from compaction.summary.port import Summariser
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from bot.brain.tools.toolbox import TalkTools, Toolbox, reach_in
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels, without_tools
 from bot.errors import SetupError
 from bot.health import FaultKind, Health
-from bot.llm.model_calls import PaidModel
+from bot.llm.model_calls import PaidModel, Payer
 from bot.mcp.tools import Approvals
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.models.directory import whisper_folder
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bot.channel.port import RoomChannel
     from bot.clock import Clock
     from bot.conversation.services import OpenToolbox, ShowLive
-    from bot.llm.model_calls import Payer
     from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
     from bot.memory.access_log import AccessLog

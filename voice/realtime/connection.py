@@ -11,7 +11,7 @@ import contextlib
 import json
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import openai
 import structlog
@@ -23,7 +23,6 @@ from voice.errors import RealtimeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-    from typing import TypeAlias
 
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 

@@ -17,13 +17,12 @@ import struct
 import sys
 import time
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from PIL import Image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     # Left, top, right and bottom, in fractions of the picture.
     PixelBox: TypeAlias = list[float]

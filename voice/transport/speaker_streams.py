@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from voice.transport.speaker_stream import SpeakerStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import TypeAlias
 
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters

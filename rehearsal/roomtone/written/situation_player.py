@@ -17,7 +17,7 @@ from bot.words import Words
 from compaction.model import TurnKind, TurnPart
 from rehearsal.roomtone.written.channel import speech_duration_s
 from rehearsal.roomtone.written.room import AFTER_SPEECH_S, WrittenRoom
-from rehearsal.roomtone.written.scripted_model import RecordedSummariser, WrittenModel
+from rehearsal.roomtone.written.scripted_model import RecordedSummariser, SentMessages, WrittenModel
 from rehearsal.roomtone.written.services import written_settings
 from rehearsal.runner.play import ScenarioRun
 from rehearsal.runner.ports import RunError
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Person
     from compaction.ports import Embedder
     from compaction.session import SessionTimeline
-    from rehearsal.roomtone.written.scripted_model import SentMessages
 
 # Nobody is shown it.
 _ANSWER = "All right."

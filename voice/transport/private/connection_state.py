@@ -11,7 +11,7 @@ import structlog
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
-from voice.errors import RemovedFromChannelError, TakenOverError
+from voice.errors import RemovedFromChannelError, TakenOverError, VoiceConnectionError
 from voice.transport import receive_buffer
 from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
 from voice.transport.private.attempts import FAILURES, Attempts
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from discord.gateway import DiscordVoiceWebSocket
 
-    from voice.errors import VoiceConnectionError
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
