@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,10 +13,8 @@ from bot.cli.environment import require_database, require_file_database
 from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
 from bot.folder_lock import folder_lock
+from bot.store.backup import RestoreReport, restore_backup, write_backup
 from config.load import load
-
-if TYPE_CHECKING:
-    from bot.store.backup import RestoreReport
 
 
 def backup(
@@ -34,7 +32,6 @@ def backup(
     are not in it; models are downloaded again.
     """
     from bot.private_files import make_private_folder
-    from bot.store.backup import write_backup
 
     settings = load()
     require_file_database(settings)
@@ -63,7 +60,6 @@ def restore(
     What was said since the backup is no longer used; the present database is kept aside. Whoever was forgotten since
     the backup stays forgotten, and whoever has opted out stays out. A damaged backup changes nothing.
     """
-    from bot.store.backup import restore_backup
 
     settings = load()
     require_file_database(settings)

@@ -13,6 +13,7 @@ import typer
 
 from bot.clock import SystemClock
 from bot.errors import SetupError
+from config.schema import Settings, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from bot.memory.admin import MemoryAdmin
     from bot.store.database import Database
     from compaction.model import SessionId
-    from config.schema import Settings
 
 # Within the data folder: a rehearsal without a token is kept apart from what the bot remembers of real evenings.
 TRIAL_FOLDER = "trial"
@@ -60,7 +60,6 @@ def logging_from_settings(settings: Settings, *, console: TextIO | None = None) 
     """
     from bot.logs.log_file import KEEP_FILES
     from bot.logs.output import configured_logging
-    from config.schema import secrets_in
 
     storage = settings.storage
     return configured_logging(

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import count, open_console, print_indented
+from bot.memory.admin import MemoryAdmin, MemoryAdminError
+from bot.memory.explain import Explainer, Explanation, TracedFact
 from bot.store.tables import LARGEST_NUMBER
+from compaction.model import Seq, SessionId, Turn, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from bot.memory.explain import Explainer, Explanation, TracedFact
     from bot.store.prompts import PromptFigures
-    from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
 
@@ -62,8 +63,6 @@ def command(
 async def _explain(session: str | None, turn: int | None, fact: str | None) -> None:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
-    from bot.memory.admin import MemoryAdmin
-    from bot.memory.explain import Explainer
     from bot.store.turns import SqlTurnStore
     from config.load import load
 
@@ -90,8 +89,6 @@ async def _explain(session: str | None, turn: int | None, fact: str | None) -> N
 
 async def _explained(explainer: Explainer, turns: TurnStore, session_id: SessionId, turn: int) -> Explanation:
     """Return the explanation of the reply to `turn`, or of the reply that `turn` is. Raises `MemoryAdminError`."""
-    from bot.memory.admin import MemoryAdminError
-    from compaction.model import Seq, TurnKind
 
     found = await explainer.explain(session_id, turn)
     if found is None:

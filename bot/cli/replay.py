@@ -12,15 +12,15 @@ import typer
 
 from bot.cli.explain import print_part
 from bot.cli.output import ProgressBar, count, fail_if_folds_failed, open_console, print_indented, say
+from bot.memory.replay import Replay, replay
+from bot.memory.transcript import TranscriptLine, read_transcript
+from compaction.events import CompactionEvent, RunFailed, RunLanded
 from compaction.model import Mode
 from compaction.settings import SummariserKind
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bot.memory.replay import Replay
-    from bot.memory.transcript import TranscriptLine
-    from compaction.events import CompactionEvent
     from config.schema import Settings
 
 _NAME_COLUMNS = 12
@@ -53,7 +53,6 @@ def command(
     (llm.base_url, llm.api_key, llm.model). The exit status is 0 only if no compaction failed.
     """
     from bot.cli.environment import logging_to_file, require_folder, write_json
-    from bot.memory.transcript import read_transcript
     from config.load import load
 
     settings = load()
@@ -78,7 +77,6 @@ async def _replay(
     from bot.brain.system_prompt import SystemPrompt
     from bot.clock import SystemClock
     from bot.llm.factory import open_budget
-    from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
     from bot.wiring.memory import open_summariser
@@ -111,7 +109,6 @@ async def _replay(
 
 def _print_fold(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens. Skipped checks are only logged."""
-    from compaction.events import RunFailed, RunLanded
 
     match event:
         case RunLanded():

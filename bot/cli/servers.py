@@ -16,6 +16,8 @@ from bot.cli.output import open_console, plain_table, print_json, say
 from bot.clock import SystemClock
 from bot.cost import NOTHING, Cost
 from bot.errors import BotError
+from bot.participation.costs import ceiling_of, in_dollars
+from bot.store.servers import AdmissionStore, UsageStore, server_id
 from config.load import load
 
 if TYPE_CHECKING:
@@ -56,7 +58,6 @@ def command(
     `participation.servers` in the settings gives one of them other limits. `llm.prices` has prices, without which no
     money is told.
     """
-    from bot.participation.costs import ceiling_of
 
     if context.invoked_subcommand is not None:
         return
@@ -116,8 +117,6 @@ def refuse(server: ServerId) -> None:
 
 
 def _decide(server: str, *, served: bool) -> None:
-    from bot.store.servers import AdmissionStore, server_id
-
     guild_id = server_id(server)
 
     async def store() -> None:
@@ -128,8 +127,6 @@ def _decide(server: str, *, served: bool) -> None:
 
 
 def _numbers(today: Cost, month: Cost) -> tuple[str, ...]:
-    from bot.participation.costs import in_dollars
-
     amounts = (today.tokens, month.tokens, month.calls, round(month.spoken_s / 60))
     return (*(f"{amount:,}" for amount in amounts), in_dollars(month.dollars))
 
@@ -143,7 +140,6 @@ async def _look(settings: Settings) -> _Found:
     from bot.discord.connection import server_names
     from bot.discord.endpoint import token_of
     from bot.participation.spending import MONTH_S, begin_of_day
-    from bot.store.servers import AdmissionStore, UsageStore
     from bot.store.sessions import Sessions
 
     clock = SystemClock()

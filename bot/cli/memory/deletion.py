@@ -16,6 +16,8 @@ from bot.cli.output import confirm, count, say
 from bot.clock import SystemClock
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
+from bot.memory.personal_data import PersonForgetReport, PersonForgetter
+from bot.memory.retention import PRUNE_AFTER_DAYS, Retention, RetentionResult, shorter_times
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import LARGEST_NUMBER
 from config.load import load
@@ -23,8 +25,6 @@ from config.load import load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.memory.personal_data import PersonForgetReport, PersonForgetter
-    from bot.memory.retention import RetentionResult
     from bot.settings import StorageSettings
     from bot.store.database import Database
     from compaction.model import SessionId
@@ -119,8 +119,6 @@ async def _forget(
 
 
 def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
-    from bot.memory.personal_data import PersonForgetter
-
     return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)
 
 
@@ -154,7 +152,6 @@ async def _memory(settings: Settings) -> tuple[str, Mapping[int, float]]:
     """Return where the memory is, without a password, and for how many days the servers keep it that chose a shorter
     time. Raises `SetupError` if there is none.
     """
-    from bot.memory.retention import shorter_times
     from bot.store.servers import SqlServerSettings
 
     storage = settings.storage
@@ -168,7 +165,6 @@ def _times(settings: Settings, shorter: Mapping[int, float]) -> list[str]:
     """Return sentences that say for how long what is kept, and whether somebody has chosen that. `shorter`: the days of
     the servers that chose less.
     """
-    from bot.memory.retention import PRUNE_AFTER_DAYS
 
     tiers, logs = settings.tiers, (settings.storage.data_dir / "logs").absolute()
     source = "tiers.retention_days" if "retention_days" in tiers.model_fields_set else "the default"
@@ -184,8 +180,6 @@ def _times(settings: Settings, shorter: Mapping[int, float]) -> list[str]:
 
 
 async def _prune(settings: Settings) -> RetentionResult:
-    from bot.memory.retention import Retention
-
     async with open_existing_database(settings) as database:
         return await Retention(
             database,

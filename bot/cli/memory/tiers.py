@@ -11,12 +11,13 @@ import typer
 from bot.cli.environment import find_session, open_existing_database, open_memory_admin, write_json
 from bot.cli.output import confirm, count, open_console, plain_table, print_json, say
 from bot.clock import SystemClock
+from bot.memory.admin import MemoryAdmin, SegmentOverview, file_name, location_of, turn_range
+from compaction.memory.segment_record import prompt_tokens, record_json
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from bot.memory.admin import MemoryAdmin, SegmentOverview
     from bot.store.rows import StoredTier
     from compaction.memory.tiers import TierChanges
     from compaction.model import SegmentId, SessionId
@@ -38,8 +39,6 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     """
     overview = _in_session(session, lambda admin, found: admin.overview(found))
     if as_json:
-        from compaction.memory.segment_record import record_json
-
         print_json(
             [
                 record_json(overview.record(each)) | {"tier": each.kept.tier.value, "state": segment_state(each)}
@@ -166,7 +165,6 @@ def export(
 
 async def _export(settings: Settings, session: str | None, folder: Path) -> list[int]:
     """Write the files of one session, or of all that have segments. Returns the number of segments of each."""
-    from bot.memory.admin import MemoryAdmin
     from bot.store.sessions import Sessions
 
     async with open_existing_database(settings) as database:
@@ -184,9 +182,6 @@ async def _export(settings: Settings, session: str | None, folder: Path) -> list
 
 def _write(folder: Path, overview: SegmentOverview) -> int:
     """Write one session's files and return the number of segments."""
-    from bot.memory.admin import file_name, location_of
-    from compaction.memory.segment_record import record_json
-
     for tier in overview.tiers:
         write_json(folder / location_of(tier.kept), record_json(overview.record(tier)), example="the folder export")
     queue_file = folder / "context_queue" / f"{file_name(overview.session_id)}_pending.json"
@@ -225,7 +220,6 @@ def segment_state(tier: StoredTier) -> str:
 
 def _show(overview: SegmentOverview) -> None:
     from compaction.memory.chapters import PROMPT_TOKENS, chapters_of, tell_chapters
-    from compaction.memory.segment_record import prompt_tokens
     from compaction.tokens import estimate_text_tokens
 
     numbers = ("turns", "tokens", "silent", "found")
@@ -268,6 +262,4 @@ def _format_changes(done: TierChanges) -> str:
 
 
 def _turns(segments: Sequence[SegmentId]) -> str:
-    from bot.memory.admin import turn_range
-
     return f"turns {', '.join(map(turn_range, segments))}"
