@@ -89,7 +89,6 @@ async def _explain(session: str | None, turn: int | None, fact: str | None) -> N
 
 async def _explained(explainer: Explainer, turns: TurnStore, session_id: SessionId, turn: int) -> Explanation:
     """Return the explanation of the reply to `turn`, or of the reply that `turn` is. Raises `MemoryAdminError`."""
-
     found = await explainer.explain(session_id, turn)
     if found is None:
         known = [each.answer_to for each in await explainer.replies(session_id)]
