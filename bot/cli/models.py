@@ -102,9 +102,3 @@ def check(
         say("No model is here. Run `roomtone models pull`.")
     if wrong:
         raise typer.Exit(1)
-
-
-@app.command()
-def path(name: Annotated[str, typer.Argument(help="A model's name.", autocompletion=_complete_model)]) -> None:
-    """Print the folder of a model, installed or not."""
-    typer.echo(ModelDirectory(load().models.directory).path(find_model(name)))
