@@ -37,9 +37,8 @@ _NARROWEST = 40
 
 def terminal_columns(stream: TextIO) -> int | None:
     """Return how wide lines on this stream may be, or None if it is no terminal and COLUMNS is not set."""
-    console = Console(file=stream)
     is_told = os.environ.get("COLUMNS", "").isdecimal()
-    return max(console.width, _NARROWEST) if console.is_terminal or is_told else None
+    return max(Console(file=stream).width, _NARROWEST) if is_told or stream.isatty() else None
 
 
 def say(text: str, *, err: bool = False) -> None:
