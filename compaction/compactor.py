@@ -153,7 +153,7 @@ class Compactor:
     def set_mode(self, mode: Mode) -> None:
         """Change the mode. Turns are folded only in the mode `summary`."""
         self._mode = mode
-        self._reporter.set_mode(mode)
+        self._reporter.log = self._reporter.log.bind(compaction_mode=mode.value)
 
     def update_withheld(self) -> None:
         """Take over who is withheld now. Called before anything goes to a model."""
@@ -193,7 +193,8 @@ class Compactor:
             self._store_queue.put(note_ids)
         if fallen_out:
             self._store_queue.put(DroppedNotes(fallen_out))
-            self._reporter.drop_notes(fallen_out)
+            # Too many others wait.
+            self._reporter.log.info(MemoryEvent.NOTES_DROPPED, count=len(fallen_out), note_ids=list(fallen_out))
 
     # -- one run -------------------------------------------------------------------------------------------
 
@@ -317,7 +318,7 @@ class Compactor:
         self.unsourced += fold.unsourced
         self._buffer.release(self.cursor)
         if fold.flaws:
-            self._reporter.flawed(run, fold.flaws)
+            self._reporter.log.warning(MemoryEvent.FOLD_FLAWED, run_id=run.id, reason=list(fold.flaws))
         event = run.landed(
             before,
             after,

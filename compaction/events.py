@@ -6,7 +6,6 @@ said, except `RunLanded.summary` and `RunFailed.detail`, which are not logged.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -15,11 +14,11 @@ from compaction.log_events import MemoryEvent
 from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, SkipReason, eligible_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import structlog
 
-    from compaction.model import CompactionState, FoldFlaw, Mode, Note, NoteId, RunId, Seq
+    from compaction.model import CompactionState, Note, RunId, Seq
 
 # The maximum length of an error text in an event.
 _ERROR_CHARS = 200
@@ -192,7 +191,7 @@ CompactionEvent: TypeAlias = RunSkipped | RunStarted | RunLanded | RunFailed
 
 
 class EventReporter:
-    """The reporter of one session. `on_event`: the listener; it must not block. Nothing that either raises gets out.
+    """The reporter of one session. `on_event`: the listener; it must not block. Nothing that it raises gets out.
 
     Skipped checks are reported once for each reason: the first at once, its repetitions as one count.
     """
@@ -200,14 +199,10 @@ class EventReporter:
     def __init__(
         self, log: structlog.typing.FilteringBoundLogger, on_event: Callable[[CompactionEvent], None] | None
     ) -> None:
-        self._log = log
+        self.log = log
         self._on_event = on_event
         # The last skip, with how often it was repeated.
         self._skip: RunSkipped | None = None
-
-    def set_mode(self, mode: Mode) -> None:
-        """Name this mode in all further log lines."""
-        self._log = self._log.bind(compaction_mode=mode.value)
 
     def skip(self, reason: SkipReason, run: Run | None, *, cursor: Seq, total_turns: int, pending: int) -> None:
         """Report a check that started no run, unless the one before had the same reason. `run`: the one in flight."""
@@ -224,45 +219,26 @@ class EventReporter:
         if self._skip is not None and self._skip.reason is reason:
             self._skip = replace(skip, repeated=self._skip.repeated + 1)
             return
-        self._flush_skips()
+        self.emit(skip)
         self._skip = skip
-        self._emit(skip)
 
     def emit(self, event: CompactionEvent) -> None:
-        """Report an event, after the skips that were counted before it."""
-        if isinstance(event, RunStarted):
-            self._flush_skips()
-        self._emit(event)
-
-    def drop_notes(self, note_ids: Sequence[NoteId]) -> None:
-        """Log that these pending notes will be in no fold: too many others wait."""
-        self._log.info(MemoryEvent.NOTES_DROPPED, count=len(note_ids), note_ids=list(note_ids))
-
-    def flawed(self, run: Run, flaws: Sequence[FoldFlaw]) -> None:
-        """Log why a run could not use all that the model was asked for."""
-        self._log.warning(MemoryEvent.FOLD_FLAWED, run_id=run.id, reason=list(flaws))
-
-    def warn(self, name: MemoryEvent, exc: BaseException) -> None:
-        """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""
-        with suppress(Exception):
-            self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
-
-    def _flush_skips(self) -> None:
-        skip, self._skip = self._skip, None
-        if skip is not None and skip.repeated:
-            self._emit(skip)
-
-    def _emit(self, event: CompactionEvent) -> None:
-        for handle in (self._write_log, self._on_event):
+        """Report an event; before a skip and the start of a run those skips that were counted."""
+        if isinstance(event, (RunSkipped, RunStarted)):
+            counted, self._skip = self._skip, None
+            if counted is not None and counted.repeated:
+                self.emit(counted)
+        level = self.log.warning if isinstance(event, RunFailed) else self.log.info
+        level(event.name, **log_fields(event))
+        if self._on_event is not None:
             try:
-                if handle is not None:
-                    handle(event)
+                self._on_event(event)
             except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
                 self.warn(MemoryEvent.LISTENER_FAILED, exc)
 
-    def _write_log(self, event: CompactionEvent) -> None:
-        level = self._log.warning if isinstance(event, RunFailed) else self._log.info
-        level(event.name, **log_fields(event))
+    def warn(self, name: MemoryEvent, exc: BaseException) -> None:
+        """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""
+        self.log.warning(name, error_class=type(exc).__name__, exc_info=exc)
 
 
 def log_fields(event: CompactionEvent) -> dict[str, object]:
