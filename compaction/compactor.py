@@ -213,27 +213,26 @@ class Compactor:
 
     def _next_run(self, *, in_flight: bool) -> Run | None:
         """Return the run that is due, as the one in flight; None if none is due."""
-        pending = len(self.notes.pending)
-        try:
-            due = next_batch(
-                Waiting(
-                    self._buffer.total,
-                    self.cursor,
-                    stored_turns=self._store_queue.stored_turns,
-                    pending_notes=sum(note.id not in self._passed_over for note in self.notes.pending),
-                ),
-                in_flight=in_flight,
-                ending=self.ending,
-                enabled=self._mode is Mode.SUMMARY,
-                backing_off=self._clock.monotonic() < self._hold_until,
+        due = next_batch(
+            Waiting(
+                self._buffer.total,
+                self.cursor,
+                stored_turns=self._store_queue.stored_turns,
+                pending_notes=sum(note.id not in self._passed_over for note in self.notes.pending),
+            ),
+            in_flight=in_flight,
+            ending=self.ending,
+            enabled=self._mode is Mode.SUMMARY,
+            backing_off=self._clock.monotonic() < self._hold_until,
+        )
+        if isinstance(due, Skip):
+            self._reporter.skip(
+                due.reason,
+                self._run,
+                cursor=self.cursor,
+                total_turns=self._buffer.total,
+                pending=len(self.notes.pending),
             )
-            if isinstance(due, Skip):
-                self._reporter.skip(
-                    due.reason, self._run, cursor=self.cursor, total_turns=self._buffer.total, pending=pending
-                )
-                return None
-        except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
-            self._reporter.warn(MemoryEvent.CHECK_BROKE, exc)
             return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
         run = self._run = Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())

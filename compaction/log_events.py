@@ -17,7 +17,6 @@ class MemoryEvent(StrEnum):
     RUN_STARTED = "voice_context_compaction_started"
     RUN_COMPLETED = "voice_context_compaction_completed"
     RUN_FAILED = "voice_context_compaction_failed"
-    CHECK_BROKE = "compaction_check_broke"
     FOLD_BROKE = "fold_broke"
     FOLD_FLAWED = "fold_flawed"
     LISTENER_FAILED = "compaction_listener_failed"

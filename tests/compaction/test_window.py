@@ -50,10 +50,15 @@ def test_trigger_table(total_turns: int, cursor: int, expected: Batch | Skip) ->
 
 @pytest.mark.covers("1.22")
 def test_reasons_are_judged_in_their_order() -> None:
-    """The reasons are checked in this order: the session is ending, a run is in progress, too few turns, no batch."""
+    """The reasons are checked in this order: the session is ending, a run is in progress, too few turns, no batch: the
+    store does not have it yet.
+    """
     assert plan(61, 0, ending=True, in_flight=True) == Skip(SkipReason.SESSION_ENDING)
     assert plan(61, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
     assert plan(1, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
+    begins = partial(next_batch, in_flight=False, ending=False, enabled=True, backing_off=False)
+    assert begins(Waiting(60, 0, 9, pending_notes=0)) == Skip(SkipReason.BELOW_THRESHOLD)
+    assert begins(Waiting(61, 0, 9, pending_notes=0)) == Skip(SkipReason.NO_ELIGIBLE_BATCH)
 
 
 @pytest.mark.covers("1.1", "1.8")
