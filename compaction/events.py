@@ -142,7 +142,7 @@ class Run:
             run_id=self.id,
             old_cursor=before.cursor,
             new_cursor=after.cursor,
-            covered_through_turn=after.cursor - 1,
+            covered_through_turn=after.covered_through_turn,
             summary=summary,
             summary_chars=len(summary),
             latency_ms=self._latency_ms(now),

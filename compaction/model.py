@@ -300,3 +300,8 @@ class CompactionState:
     summary: str | None = None
     last_at: float | None = None
     pending_notes: tuple[Note, ...] = field(default=())
+
+    @property
+    def covered_through_turn(self) -> int:
+        """Return the highest folded seq, or -1 before the first landing."""
+        return self.cursor - 1
