@@ -240,7 +240,7 @@ class TurnStoreContract:
 
     async def test_landing_moves_everything_at_once(self, store: TurnStore) -> None:
         """A landing stores the segment, cursor, revision, summary and notes together, and the window then starts at the
-        new cursor.
+        new cursor. Notes that it does not carry stay pending, whatever its own state says.
         """
         turns = await fill(store, 12)
         for name in ("a", "b", "c"):
@@ -255,17 +255,6 @@ class TurnStoreContract:
         assert memory.total_turns == 12
         assert memory.live_notes == (note("c"),)
         assert tuple(await store.turns(EVENING, Seq(0), Seq(10))) == tuple(turns[:10])
-
-    async def test_landing_keeps_notes_that_came_in_flight(self, store: TurnStore) -> None:
-        """A landing removes only the note ids that it carries from the pending notes, whatever the landing's own state
-        says about pending notes.
-        """
-        await fill(store, 10)
-        for name in ("a", "b"):
-            await store.add_note(EVENING, note(name))
-        await store.move_notes_to_pending(EVENING, [NoteId("a"), NoteId("b")])
-        assert await store.land(landing(0, 10, revision=0, note_ids=["a"]))
-        assert (await store.load(EVENING)).state.pending_notes == (note("b"),)
 
     async def test_same_landing_twice_lands_once(self, store: TurnStore) -> None:
         """A repeated landing returns False and changes nothing."""

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compaction.memory.people import ExtractedFacts, extract_person_facts, merge_facts
-from compaction.model import Fact, FactKind, Segment
+from compaction.memory.people import (
+    ExtractedFacts,
+    PersonFact,
+    extract_person_facts,
+    merge_facts,
+    participants_part,
+)
+from compaction.model import Fact, FactKind, Segment, Seq
 from compaction.summary.folded import known_facts_of
+from compaction.untrusted_text import without_marks
 from tests.compaction.segments import batch
 from tests.compaction.segments import fact as told
 from tests.compaction.turn_store_contract import EVENING, turn
@@ -49,3 +56,18 @@ def test_later_fact_ends_the_one_that_it_closes() -> None:
         ("Ada lives in Rome.", True),
     ]
     assert merge_facts(found, settled.added).added == ()
+
+
+def test_a_model_is_told_some_of_everybody_in_so_many_tokens() -> None:
+    """Of each as many facts at most, the newest first."""
+    present = [("1", "Ada"), ("2", "Bob")]
+    known = [
+        PersonFact(f"{who}#{at}", who, name, f"The boat {at} is mine.", EVENING, Seq(at), float(at))
+        for who, name in present
+        for at in range(9)
+    ]
+    for max_tokens, newest in ((1_000, [*range(8, 2, -1)]), (90, [8, 7]), (10, None)):
+        part = participants_part(present, known, max_tokens=max_tokens, most_each=6)
+        lines = None if part is None else without_marks(part.content).split("\n")[1:]
+        boats = newest and " ".join(f"The boat {at} is mine." for at in newest)
+        assert lines == (newest and [f"{name}: {boats}" for _, name in present])
