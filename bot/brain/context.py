@@ -161,7 +161,7 @@ def build_context_messages(
         zone=zone,
         searchable=any(offer.name == MEMORY_SEARCH for offer in tools.offers),
     )
-    sent = payload_with_excerpt(session, build, options, zone)
+    sent = payload_with_excerpt(session, build, options)
     facts = [cited for part in sent if part.kind is PartKind.PARTICIPANTS for cited in map(parse_citation, part.refs)]
     sessions = {each.recalled.session_id for each in quotes} | {each.session_id for each in facts if each is not None}
     if sessions - {timeline.session_id}:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from compaction.budget.prompt import summarize_context
 from compaction.context.build import SessionContext, left_out_turns
-from compaction.context.turn_text import turn_part
 from compaction.errors import ContextOverflowError
 from compaction.model import Mode, Turn
 from compaction.payload import PartKind, PayloadPart, data_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import tzinfo
 
     from compaction.budget.trim import TrimOptions
 
@@ -26,26 +24,23 @@ EXCERPT_CHARS = 600
 
 
 def payload_with_excerpt(
-    context: SessionContext, build: Callable[..., tuple[PayloadPart, ...]], options: TrimOptions, zone: tzinfo
+    context: SessionContext, build: Callable[..., tuple[PayloadPart, ...]], options: TrimOptions
 ) -> tuple[PayloadPart, ...]:
     """Return the payload that `build` makes of a context, with the excerpt of what it leaves out where there is room.
 
     `build`: takes the `excerpt` of `build_payload`. Raises ContextOverflowError as it does.
     """
     payload = build()
-    if excerpt := excerpt_of(context, left_out_turns(context, payload), options, zone):
+    if excerpt := excerpt_of(context, left_out_turns(context, payload), options):
         with suppress(ContextOverflowError):
             return build(excerpt=excerpt)
     return payload
 
 
-def excerpt_of(
-    context: SessionContext, turns: Sequence[Turn], options: TrimOptions, zone: tzinfo
-) -> tuple[PayloadPart, ...]:
+def excerpt_of(context: SessionContext, turns: Sequence[Turn], options: TrimOptions) -> tuple[PayloadPart, ...]:
     """Return the best sentences of turns that are left out; nothing if none is worth it, or by the options."""
     if not options.summarize_on_truncate or context.mode is Mode.ROLLING:
         return ()
-    count = options.tool_outputs.count
-    parts = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
-    text = summarize_context(parts, max_summary_chars=EXCERPT_CHARS).summary
-    return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),) if text else ()
+    text = summarize_context(turns, max_summary_chars=EXCERPT_CHARS).summary
+    told = f"Of what is left out below: {text}"
+    return (data_part(PartKind.SUMMARY, told, count=options.tool_outputs.count),) if text else ()

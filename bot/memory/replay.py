@@ -157,7 +157,7 @@ async def replay(
             await timeline.settle()
             on_line()
         context = timeline.context(current=last, max_input_tokens=max_input_tokens)
-        payload = payload_with_excerpt(context, partial(build, context), options or TrimOptions(), zone)
+        payload = payload_with_excerpt(context, partial(build, context), options or TrimOptions())
         timeline.record_sent(context, payload)
         return Replay(
             turns=timeline.total_turns,

@@ -183,7 +183,7 @@ class Items:
         window = build(room)
         # It stands for all turns that the conversation does not have, also those that left it before.
         older = [turn for turn in context.window if turn.seq < self._oldest]
-        excerpt = excerpt_of(context, older, trim, self._zone)
+        excerpt = excerpt_of(context, older, trim)
         taken = sum(each.tokens for each in excerpt)
         if 2 * taken < room:
             # Only where there is no room for it are more turns left out.

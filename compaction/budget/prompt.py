@@ -8,23 +8,21 @@ is built, and all messages again when they are sent (`bot.llm.budgeted`).
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.budget.tool_outputs import truncate_old_tool_outputs
 from compaction.budget.trim import TrimOptions, trim_conversation
 from compaction.errors import ContextOverflowError
-from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from compaction.summary.extractive import quote_turns
 from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-_HEADING = re.compile(r"^(?:\[\d{1,2}:\d{2}\] )?(?:(?P<speaker>[^:\n\[\]]{1,40}): )?(?P<text>.*)$", re.DOTALL)
+    from compaction.model import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,36 +88,16 @@ def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -
 
 
 class ContextSummary(NamedTuple):
-    """Quotes of messages; empty if nothing in them is worth keeping. `original_tokens`: of the messages."""
+    """Quotes of turns; empty if nothing in them is worth keeping. `original_tokens`: of their words."""
 
     summary: str
     original_tokens: int
 
 
-def summarize_context(messages: Sequence[PayloadPart], *, max_summary_chars: int = MAX_SUMMARY_CHARS) -> ContextSummary:
-    """Return the best sentences of the turns among the messages, with their speakers. Deterministic.
+def summarize_context(turns: Sequence[Turn], *, max_summary_chars: int = MAX_SUMMARY_CHARS) -> ContextSummary:
+    """Return the best sentences of the turns, with their speakers. Deterministic.
 
     No model writes it: a reply can't wait for a second one, and what leaves the window is folded by a model anyway.
     """
-    turns: list[Turn] = []
-    for message in messages:
-        if message.kind in {PartKind.TURN, PartKind.CURRENT} and (parts := _parts(message)):
-            at = message.timestamp or 0.0
-            kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
-            turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
-    tokens = sum(message.tokens for message in messages)
+    tokens = sum(estimate_text_tokens(turn.text) for turn in turns)
     return ContextSummary(quote_turns(tuple(turns), max_chars=max_summary_chars), tokens)
-
-
-def _parts(message: PayloadPart) -> tuple[TurnPart, ...]:
-    """Split a message into the parts of its speakers. Each line of a message has a time and a speaker
-    (`format_turn`).
-    """
-    parts: list[TurnPart] = []
-    for line in message.content.splitlines():
-        said = _HEADING.match(line)
-        if said is None or not said["text"].strip():
-            continue
-        speaker = said["speaker"] or message.name or message.role.capitalize()
-        parts.append(TurnPart(speaker, speaker, said["text"]))
-    return tuple(parts)

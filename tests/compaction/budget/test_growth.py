@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from compaction.budget.prompt import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, truncate_old_tool_outputs
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
@@ -59,19 +58,13 @@ def test_time_grows_with_length(name: str) -> None:
     assert slow == {}
 
 
-def test_summary_by_rules_of_a_long_line() -> None:
-    """A very long line of talk is summarised in time proportional to its length."""
-    assert (
-        cpu_growth(lambda text: summarize_context([make_part("user", PartKind.TURN, text)]), "a-", chars=5_000) < LINEAR
-    )
-
-
-def test_quotes_of_many_short_sentences() -> None:
-    """Each begins quotes of several lengths."""
+@pytest.mark.parametrize("unit", ["We met. ", "a-"])
+def test_quotes_of_a_long_turn(unit: str) -> None:
+    """Each of many short sentences begins quotes of several lengths; a very long line has none."""
 
     def read(text: str) -> object:
         said = (TurnPart("1", "Ada", text),), (TurnPart("2", "Bob", text),)
         turns = tuple(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, parts) for seq, parts in enumerate(said))
         return extract_quotes(FoldRequest(Seq(0), turns))
 
-    assert cpu_growth(read, "We met. ", chars=4_000) < LINEAR
+    assert cpu_growth(read, unit, chars=4_000) < LINEAR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from compaction.budget.prompt import ContextConfig, build_final_prompt, enforce_
 from compaction.budget.trim import TrimOptions
 from compaction.errors import ContextOverflowError
 from compaction.language.text import ends_a_sentence
-from compaction.payload import PartKind, PayloadPart, make_part
-from compaction.tokens import estimate_tokens
+from compaction.payload import PartKind, PayloadPart
+from compaction.tokens import estimate_text_tokens, estimate_tokens
 from tests.compaction.budget.talk import LISTING, SYSTEM, TALK, answers, ask, conversations, said, use
+from tests.compaction.turn_store_contract import bot_turn, turn
 from tests.sources import ROOT, nodes
 
 NAMED = {
@@ -88,35 +90,25 @@ def test_nothing_over_budget_ever_leaves(messages: list[PayloadPart]) -> None:
         assert build_final_prompt(prompt.messages, config).token_count <= max_input_tokens
 
 
-SPOKEN = [
-    said("[21:04] Ada: We take the cabin in Braemar.", at=10.0),
-    said("[21:05] Bob: Haha.\nCy: The gate code is 4411.", at=70.0),
-    said("[21:06] Roomtone: Noted.", role="assistant", at=130.0),
-    make_part("user", PartKind.TURN, "I pay the 250 pounds for the boat.", name="Dora", timestamp=190.0),
-]
-
-
 def test_rules_keep_who_said_what() -> None:
-    """The rules find the speaker of each statement: in lines that begin with a time and name, in messages of several
-    speakers, and in the message's `name`.
-    """
-    made = summarize_context([SYSTEM, *SPOKEN])
-    assert made.original_tokens == estimate_tokens([SYSTEM, *SPOKEN])
-    assert 'Cy: "The gate code is 4411."' in made.summary
-    assert 'Ada: "We take the cabin in Braemar."' in made.summary
-    assert 'Dora: "I pay the 250 pounds for the boat."' in made.summary
-    assert "Haha" not in made.summary
-    assert "You help" not in made.summary
+    """Each sentence has its speaker, also in a turn of several people. What the bot said is in none."""
+    both = (*turn(1, "Haha.", speaker="Bob").parts, *turn(1, "The gate code is 4411.", speaker="Cy").parts)
+    turns = [
+        turn(0, "We take the cabin in Braemar."),
+        replace(turn(1), parts=both),
+        bot_turn(2, "It costs 250 pounds."),
+    ]
+    made = summarize_context(turns)
+    assert made.original_tokens == sum(estimate_text_tokens(each.text) for each in turns)
+    assert made.summary == 'Ada: "We take the cabin in Braemar." Cy: "The gate code is 4411."'
 
 
 @settings(deadline=None, max_examples=30)
 @given(texts=st.lists(st.text(max_size=300), max_size=30), limit=st.integers(100, 1_200))
 def test_any_summary_keeps_its_limit(texts: list[str], limit: int) -> None:
-    """The summary of any messages keeps its limit and ends with a sentence, and the same messages give the same
-    summary.
-    """
-    messages = [said(text) for text in texts]
-    text = summarize_context(messages, max_summary_chars=limit).summary
+    """The summary of any turns keeps its limit and ends with a sentence, and the same turns give the same summary."""
+    turns = [turn(seq, text) for seq, text in enumerate(texts)]
+    text = summarize_context(turns, max_summary_chars=limit).summary
     assert len(text) <= limit
     assert not text or ends_a_sentence(text)
-    assert summarize_context(messages, max_summary_chars=limit).summary == text
+    assert summarize_context(turns, max_summary_chars=limit).summary == text
