@@ -12,7 +12,7 @@ import pytest
 
 from compaction.errors import RequestTooLongError, StoreError
 from compaction.events import CompactionEvent, RunFailed, RunLanded
-from compaction.model import CompactionState, Note, NoteId, SessionId
+from compaction.model import CompactionState, Note, NoteId, SessionId, TurnKind
 from compaction.ports import CompletionAnswer, CompletionRequest, StoredMemory
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import FOLD_TIMEOUT_S, Fold, FoldRequest
@@ -212,6 +212,19 @@ async def test_end_waits_its_deadline_and_no_longer() -> None:
 
 
 @virtually
+async def test_end_waits_for_what_is_being_stored() -> None:
+    """If the write of a landing were cancelled, nobody would know whether its turns are folded."""
+    store = InMemoryTurnStore(fault=lambda operation: StoreFault.HANGS if operation == "land" else None)
+    async with Room(store=store) as room:
+        await room.begin_fold()
+        await asyncio.sleep(1.0)
+        began = asyncio.get_running_loop().time()
+        await room.timeline.end()
+        assert asyncio.get_running_loop().time() - began == pytest.approx(10.0 - 1.0)
+        assert [(each.start, each.closing) for each in (await store.load(EVENING)).segments] == [(0, True)]
+
+
+@virtually
 async def test_run_that_lands_within_the_deadline_is_kept() -> None:
     """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
     async with Room(model=MoodyModel(Mood.SLOW)) as room:
@@ -267,6 +280,44 @@ async def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> Non
         await store.waiting
         assert [note.id for note in room.timeline.state.pending_notes] == ["n1"]
         assert room.timeline.state == (await store.load(EVENING)).state
+
+
+@virtually
+async def test_a_reply_that_comes_while_the_store_is_asked_keeps_no_words() -> None:
+    """It was made of the words as they were before somebody had some forgotten."""
+    store = _Asked()
+    async with Room(store=store) as room:
+        await room.talk(3)
+        changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
+        assert await store.land(replace(landing(0, 0, revision=0), state=changed))
+
+        async def reply() -> None:
+            await room.say("Bob said 4411.", kind=TurnKind.ASSISTANT)
+
+        store.meanwhile = reply
+        assert await room.timeline.refresh()
+        store.meanwhile = None
+        await store.waiting
+        stored = await store.load(EVENING)
+        assert [turn.parts for turn in (stored.window[3], room.timeline.turns[3])] == [(), ()]
+
+
+@virtually
+async def test_a_fold_during_which_somebody_opts_out_is_thrown_away() -> None:
+    """It was shown their words. The next one is not."""
+    out: set[str] = set()
+    async with Room(model=MoodyModel(Mood.SLOW)) as room:
+        room.timeline.withhold(lambda: frozenset(out))
+        await room.begin_fold()
+        await asyncio.sleep(1.0)
+        out.add("id-Ada")
+        failed = await room.timeline.settle()
+        assert failed is not None
+        assert (failed.error_class, room.timeline.cursor) == ("SummaryRefusedError", 0)
+        await asyncio.sleep(5.0)
+        await room.fold()
+        assert room.timeline.cursor == 10
+        assert ["Ada: " in call.prompt for call in room.model.calls] == [True, False]
 
 
 class _Stubborn:
