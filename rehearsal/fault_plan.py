@@ -6,12 +6,10 @@ mends it when it is left. `Faults` enters and leaves them as the plan says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractAsyncContextManager
+from typing import Generic, TypeVar
 
 FaultT = TypeVar("FaultT")
 

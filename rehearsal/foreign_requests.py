@@ -6,12 +6,10 @@ has the Origin of that page, or the name of a foreign host that was made to reso
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from aiohttp import web
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 _LOOPBACK: Final = "127.0.0.1"
 # Whether a server has a page of its own, which may ask it.

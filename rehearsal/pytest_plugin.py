@@ -12,25 +12,21 @@ import contextlib
 import importlib
 import ssl
 import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import pytest
 import pytest_asyncio
+from numpy.typing import NDArray
 
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member, Role
+from rehearsal.discord.interactions.result import InteractionResult
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson, scripted_member
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from rehearsal.discord.interactions.result import InteractionResult
 
 __all__ = [
     "Channel",

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jiwer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 # A small recogniser writes "half-pass six" or "half-passix" for "half past six", and "9 busted" for "9 bus to". So one
 # word in three may differ if it is at least this similar. A longer word may always differ if it is a little more

@@ -8,14 +8,12 @@ Structure", "Registering a Command" and "Component Reference"; the codes are tho
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from rehearsal.discord.guild.payloads import Json, message_parts
 from rehearsal.discord.specification import FormMistake, FormPlace, mistakes_in
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 class RefusedError(LocalDiscordError):

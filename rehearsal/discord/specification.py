@@ -9,17 +9,14 @@ import datetime
 import functools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 PATH = Path(__file__).parent / "discord-api.json"
 FormPlace: TypeAlias = "tuple[str | int, ...]"

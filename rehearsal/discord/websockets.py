@@ -11,16 +11,14 @@ import contextlib
 import json
 import weakref
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 from aiohttp import WSMessage, WSMsgType, web
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.guild.payloads import Json
 
 _log = structlog.get_logger()
 

@@ -6,11 +6,16 @@ The functions are pure: they take the evidence of a run and return one result fo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bot.events import ContextBuilt, UtteranceTranscribed
+from compaction.model import Turn
 from rehearsal.judge import replies
+from rehearsal.judge.replies import RunEvidence
 from rehearsal.report.report import ExpectationResult, UtteranceReport, count
+from rehearsal.runner.record import LoggedProblem
 from rehearsal.script.expectations import (
     ExpectAnswer,
     Expectation,
@@ -38,15 +43,6 @@ from rehearsal.script.expectations import (
     ExpectTurnsUnbroken,
 )
 from rehearsal.words import contains_words, word_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bot.events import ContextBuilt, UtteranceTranscribed
-    from compaction.model import Turn
-    from rehearsal.judge.replies import RunEvidence
-    from rehearsal.runner.record import LoggedProblem
-
 
 # A text is another person's if it has two in three of their words and one in three of its own speaker's at most.
 OWN_WORDS_WER, OTHERS_WER = 0.67, 0.34

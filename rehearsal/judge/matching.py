@@ -6,15 +6,11 @@ of one clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rehearsal.runner.record import MARGIN_S, SpeechSpan
 from rehearsal.words import word_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 # The pieces of one line follow each other. If two pieces overlap by more than this share of the shorter piece, the line
 # was heard twice.

@@ -6,9 +6,12 @@ A reply that nobody received is no answer, whatever the bot reports.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from bot.events import ContextBuilt, ReplySpoken, UtteranceTranscribed
+from compaction.model import Turn
+from compaction.payload import PayloadPart
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -18,24 +21,17 @@ from rehearsal.report.report import (
     UtteranceReport,
 )
 from rehearsal.runner.local_servers import ServerObservations
+from rehearsal.runner.record import LoggedProblem
+from rehearsal.script.expectations import (
+    ExpectAnswer,
+    ExpectFactOnlyInSummary,
+    ExpectInterrupted,
+    ExpectModelKnew,
+    ExpectSilent,
+    ExpectThought,
+    ExpectTruncated,
+)
 from rehearsal.words import contains_words, sounds_like
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bot.events import ContextBuilt, ReplySpoken, UtteranceTranscribed
-    from compaction.model import Turn
-    from compaction.payload import PayloadPart
-    from rehearsal.runner.record import LoggedProblem
-    from rehearsal.script.expectations import (
-        ExpectAnswer,
-        ExpectFactOnlyInSummary,
-        ExpectInterrupted,
-        ExpectModelKnew,
-        ExpectSilent,
-        ExpectThought,
-        ExpectTruncated,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,14 @@ import asyncio
 import os
 import platform
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
+from bot.events import ReplySpoken, UtteranceTranscribed
+from compaction.payload import PayloadPart
 from rehearsal.judge.expectations import judge_expectation
 from rehearsal.judge.matching import UtteranceMatching, line_of_other_speaker, match_utterances
 from rehearsal.judge.replies import RunEvidence, SilenceEvidence, judge_answers, silence_wanted
@@ -29,19 +32,12 @@ from rehearsal.report.report import (
     UtteranceReport,
     latency_percentiles,
 )
+from rehearsal.runner.local_servers import ServerObservations
+from rehearsal.runner.ports import HeardSoundRecogniser, ReceivedOfBot
 from rehearsal.runner.record import LoggedProblem, RunRecord, SpokenLine, utterance_span
 from rehearsal.script.expectations import ExpectInterrupted, ExpectSilent
 from rehearsal.script.scenario import SayStep, Scenario
 from rehearsal.words import WordErrors, sum_word_errors, word_errors
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from bot.events import ReplySpoken, UtteranceTranscribed
-    from compaction.payload import PayloadPart
-    from rehearsal.runner.local_servers import ServerObservations
-    from rehearsal.runner.ports import HeardSoundRecogniser, ReceivedOfBot
 
 # The longest time between the bot sending its last frame and a participant receiving that frame.
 TAIL_S = 1.0

@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import struct
 import time
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import Any, Self
 
 from rehearsal.discord.media.packet_encryption import (
     XCHACHA_MODE,
@@ -19,9 +20,6 @@ from rehearsal.discord.media.packet_encryption import (
     encrypt_packet,
     packet_cipher,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MODE = XCHACHA_MODE
 # RTP payload type 120 is Opus. All other packets on the socket (RTCP, video) are ignored.

@@ -9,25 +9,22 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 import structlog
 
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import FRAME_S, Clip
 from rehearsal.people.received_speech import ReceivedSpeech
 from rehearsal.people.voice_connection import PersonVoiceConnection
+from rehearsal.people.voice_session import JoinChannel, LeaveChannel, ReceivedOpus
 from voice.transport.opus import SILENCE_FRAME
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-    from types import TracebackType
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.voice_session import JoinChannel, LeaveChannel, ReceivedOpus
 
 
 class Pacer:

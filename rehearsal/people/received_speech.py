@@ -7,19 +7,15 @@ speech, and no CPU time while the bot is measured.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import frame_rms
 from rehearsal.people.media_socket import TIMESTAMP_STEP
 from voice.transport.opus import SILENCE_FRAME, Decoder, OpusError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
 
 RATE_HZ = 16_000
 FRAME_S = 0.02

@@ -11,8 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import ssl
 import time
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
@@ -29,11 +32,6 @@ from rehearsal.people.voice_session import (
     VoiceServerAccess,
     VoiceSessionState,
 )
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
 
 _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING = 0, 1, 3, 5
 

@@ -7,19 +7,16 @@ removed or renamed. `rehearsal.judge.report_builder` builds the report, and `reh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from compaction.payload import PayloadPart
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.local_servers import ServerObservations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from compaction.payload import PayloadPart
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,19 @@ The output fits in 80 columns and can be piped.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
 
+from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
 from rehearsal.report.report import RehearsalReport, count
 from rehearsal.runner.ports import RunObserver
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import TracebackType
-
-    from rich.console import Console
-    from rich.status import Status
-
-    from rehearsal.script.scenario import Scenario
+from rehearsal.script.scenario import Scenario
 
 # These colours are readable on dark and on light backgrounds. The bot has a colour of its own.
 _COLOURS = ("cyan", "yellow", "blue", "red", "bright_cyan", "bright_yellow", "bright_blue", "bright_red")

@@ -9,7 +9,10 @@ import asyncio
 import logging
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
 
 from bot.app import RunningBot, running_bot
 from bot.clock import SystemClock
@@ -21,16 +24,10 @@ from bot.store.turns import SqlTurnStore
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.settings import BotSettings
 from config.load import load
+from config.schema import Settings
 from rehearsal.roomtone.trial import names_with
+from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import BotCrashed, LoggedProblem, ObservationCallback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-    from types import FrameType, TracebackType
-
-    from config.schema import Settings
-    from rehearsal.runner.ports import BotSetup
 
 # What somebody causes who watches the dashboard, and nobody in a scenario: its login link works once.
 _OF_ONLOOKERS = frozenset({"login_link_count"})

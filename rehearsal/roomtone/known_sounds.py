@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import voiced_frames
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # 20 ms at 16 kHz.
 FRAME_SAMPLES = 320

@@ -13,10 +13,11 @@ import asyncio
 import json
 import secrets
 from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from importlib import resources
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 from aiohttp import WSMsgType, web
@@ -24,19 +25,15 @@ from aiohttp import WSMsgType, web
 from bot import events
 from bot.background_task import owned_task
 from bot.web.security import Site, security_headers
+from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ
 from rehearsal.people.person import ScriptedPerson, scripted_member
+from rehearsal.people.voice_session import ReceivedOpus
 from rehearsal.runner.record import LoggedProblem, Observation
 from rehearsal.servers.loopback import LoopbackServer
 from voice.errors import OpusError
 from voice.transport.opus import SILENCE_FRAME, Decoder, Encoder
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.people.voice_session import ReceivedOpus
 
 T = TypeVar("T")
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from bot.tuning import split_overrides
 from config.load import load
+from config.schema import Settings
 from rehearsal.judge.report_builder import build_report
+from rehearsal.report.report import RehearsalReport
 from rehearsal.roomtone.companion import InProcessBot
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.recording import write_recording
@@ -21,16 +25,9 @@ from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.runner.local_servers import LocalServers, open_local_servers
 from rehearsal.runner.play import ScenarioRun
+from rehearsal.runner.ports import BotOfDiscord, HeardSoundRecogniser, RunObserver
 from rehearsal.script.scenario import RealtimeSpec, Scenario
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-    from pathlib import Path
-
-    from config.schema import Settings
-    from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.ports import BotOfDiscord, HeardSoundRecogniser, RunObserver
 
 
 async def rehearse(

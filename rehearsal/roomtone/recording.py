@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import encode_ogg
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.runner.local_environment import LocalEnvironment
-    from rehearsal.runner.record import RunRecord
-    from rehearsal.script.scenario import Scenario
+from rehearsal.runner.local_environment import LocalEnvironment
+from rehearsal.runner.record import RunRecord
+from rehearsal.script.scenario import Scenario
 
 # The name of the file in the folder of a trial.
 RECORDING = "recording.ogg"

@@ -4,12 +4,14 @@ the bot in its voice channel.
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 import ssl
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from bot import events
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -20,11 +22,6 @@ from rehearsal.roomtone.microphone import MicrophonePage
 from rehearsal.runner.local_environment import TOKEN, discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import BotCrashed, LoggedProblem, Observation
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Mapping
-
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
 SERVED_SETTINGS: dict[str, object] = {"tuning.leave_when_empty_s": 86_400.0}

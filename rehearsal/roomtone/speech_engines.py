@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 import numpy as np
 
@@ -25,8 +27,10 @@ from bot.models.voices import DEFAULT_VOICE, open_voice
 from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
+from config.schema import Settings
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeEngines, ResponseContent, ResponseRequest
+from rehearsal.servers.speech import SpeechEngine
 from voice.asr.port import Recogniser, Recognition, RecognitionRequest
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_hearing import PlainHearing, hear
@@ -36,13 +40,6 @@ from voice.realtime.port import REALTIME_RATE_HZ
 from voice.realtime.protocol import BROKEN_OFF
 from voice.speaking.embedded import VoiceManner
 from voice.speaking.resample import resample
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from types import TracebackType
-
-    from config.schema import Settings
-    from rehearsal.servers.speech import SpeechEngine
 
 SEARCH = "memory_search"
 _REPEATABLE = VoiceManner(variety=0.0)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import read_sound
 from rehearsal.roomtone.known_sounds import KnownSounds
@@ -20,12 +22,6 @@ from rehearsal.runner.local_servers import LocalServers, ServerModels, open_loca
 from rehearsal.script.scenario import Scenario, SpeechSpec
 from rehearsal.servers import transcription
 from rehearsal.servers.transcription import RATE_HZ, LocalTranscriptionServer, Transcription, TranscriptionBehaviour
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from numpy.typing import NDArray
-
 
 # How fast the voice hums, and how long it holds a tone. Sounds are compared below 1 kHz.
 HUMMED_LETTERS_S = 15

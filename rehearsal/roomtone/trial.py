@@ -10,9 +10,9 @@ import shlex
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bot.brain.settings import BrainSettings
 from bot.errors import SetupError
@@ -22,12 +22,8 @@ from compaction.language.text import words
 from compaction.model import Seq, Turn, TurnKind
 from config.location import FILE_NAME
 from config.problems import toml_value
+from config.schema import Settings
 from rehearsal.roomtone.recording import RECORDING, captions_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from config.schema import Settings
 
 TRANSCRIPT = "transcript.jsonl"
 _HEAD = "# A trial that `roomtone rehearse --keep` or `roomtone run` without a token has kept."

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 from bot import events
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.ports import BotSetup, BotUnderTest, DiscordAddresses, RunError, RunObserver, StartBot
 from rehearsal.runner.record import BotCrashed, LoggedProblem, Observation, RunRecord
-
-if TYPE_CHECKING:
-    from rehearsal.script.scenario import HistoryTurn, Scenario
+from rehearsal.script.scenario import HistoryTurn, Scenario
 
 # On a slow machine, loading a recogniser and a voice takes this long.
 START_TIMEOUT_S = 180.0

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rehearsal.discord.guild.payloads import message_text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.state import PostedMessage
+from rehearsal.discord.interactions.result import InteractionResult
 from rehearsal.discord.server import LocalDiscord, VoiceMessage
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import RATE_HZ, Clip
 from rehearsal.people.person import ScriptedPerson, scripted_member
+from rehearsal.people.received_speech import ReceivedSpeech
 from rehearsal.runner.ports import DiscordAddresses
 from rehearsal.runner.screen_share import ScreenSharePage
 from rehearsal.script.scenario import (
@@ -27,16 +33,6 @@ from rehearsal.script.scenario import (
     ShowStep,
     StopSharingStep,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from rehearsal.discord.guild.state import PostedMessage
-    from rehearsal.discord.interactions.result import InteractionResult
-    from rehearsal.people.received_speech import ReceivedSpeech
 
 _GUILD_ID, _VOICE_ID, _TEXT_ID = 500, 600, 601
 # How often to look whether the bot has answered a voice message.

@@ -7,9 +7,10 @@ The servers contain no models. The code that composes the run passes the voice a
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.runner.ports import RunError
 from rehearsal.script.scenario import EXPIRE_SESSIONS, AnswerSpec, ModelSpec, ServersSpec, ServerStep
@@ -20,10 +21,6 @@ from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeEngi
 from rehearsal.servers.speech import MODEL as SPEECH_MODEL
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechEngine, SpeechMode
 from rehearsal.words import contains_words, normalize_words
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
 
 # The model name of the fallback server.
 FALLBACK_MODEL = "local-fallback"

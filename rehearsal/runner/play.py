@@ -9,8 +9,9 @@ early.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from rehearsal.errors import RehearsalError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
@@ -34,10 +35,6 @@ from rehearsal.script.scenario import (
     StopSharingStep,
     WaitStep,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
-
 
 ENTER_TIMEOUT_S = 30.0
 # The room counts as quiet when nothing was reported for this long.

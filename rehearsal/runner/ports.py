@@ -6,22 +6,19 @@ Times are seconds of `time.monotonic()`, which is also the loop's clock, unless 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
+from compaction.model import Turn
 from rehearsal.errors import RehearsalError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from bot.events import CompactionFailed, CompactionLanded, ReplySpoken, SpeechDropped, UtteranceTranscribed
-    from compaction.model import Turn
-    from rehearsal.runner.record import ObservationCallback
-    from rehearsal.script.scenario import PersonStep, SayStep, Scenario, SettingValue
+from rehearsal.runner.record import ObservationCallback
+from rehearsal.script.scenario import PersonStep, SayStep, Scenario, SettingValue
 
 
 class RunError(RehearsalError):

@@ -9,13 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from bot import events
-
-if TYPE_CHECKING:
-    from compaction.model import Turn
-
+from compaction.model import Turn
 
 # We find the bounds of speech by energy, and the bot finds them by voice activity detection. The two differ by a soft
 # first or last sound. The network adds at most the length of a jitter buffer.

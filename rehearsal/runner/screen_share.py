@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 import aiohttp
 
 from rehearsal.errors import PersonError
 from rehearsal.people.tasks import cancel_and_wait
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
 
 _LINK = re.compile(r"(https?://[^\s/<>]+)/share#([\w.-]+)")
 # The bot serves its page on this machine.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,10 +27,6 @@ from rehearsal.script.scenario import (
     Scenario,
     ServerStep,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 TOO_DEEP = "it is nested too deeply, or a number is too long"
 _IN_WORDS = {"missing": "it is missing", "extra_forbidden": "there is no such key here"}

@@ -7,17 +7,15 @@ folds for that are in the folder `folds` beside the folder of the situation.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from rehearsal.script.scenario_file import TOO_DEEP, ScenarioError, mistake, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 # Keys and numbers on the way to a value.
 SettingPlace: TypeAlias = tuple[str | int, ...]

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from aiohttp import web
 
 from rehearsal.servers import chat_wire as wire
+from rehearsal.servers.chat_wire import Payload
 from rehearsal.servers.loopback import LoopbackServer, error_response, refusal_response
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from rehearsal.servers.chat_wire import Payload
 
 MODEL = "local-chat"
 

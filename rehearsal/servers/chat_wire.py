@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 # The JSON of one `chat.completion.chunk` or of a whole answer.
 Payload: TypeAlias = "dict[str, Any]"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from aiohttp import web
 
 from rehearsal.foreign_requests import HAS_PAGE, refuse_foreign_requests
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from types import TracebackType
 
 # When the server closes, running answers may take this long to end.
 _SHUTDOWN_S = 1.0

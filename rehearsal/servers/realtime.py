@@ -6,7 +6,8 @@ library against the server.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 
 from aiohttp import web
 
@@ -15,22 +16,25 @@ from rehearsal.servers.realtime_behaviour import (
     RealtimeBehaviour,
     RealtimeEngines,
     RealtimeMode,
-    ResponseRequest,
     SharedState,
 )
 from rehearsal.servers.realtime_session import CLOSE_INTERNAL_ERROR, ServerSession
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 
 class LocalRealtimeServer(LoopbackServer):
-    """The Realtime server. It also ends its sessions on exit. `sessions`: the number of connections since the start."""
+    """The Realtime server. It also ends its sessions on exit.
+
+    Since the start, `sessions`: the number of connections; `received`: every client event; `asked`: the request behind
+    each response; `tools`: the name and the result of every tool call that was carried out.
+    """
 
     def __init__(self, engines: RealtimeEngines, behaviour: RealtimeBehaviour | None = None) -> None:
         super().__init__([web.get("/v1/realtime", self._serve)])
         self.behaviour = behaviour or RealtimeBehaviour()
         self._shared = SharedState(engines, self.behaviour)
+        self.received = self._shared.received
+        self.asked = self._shared.asked
+        self.tools = self._shared.tools
         self.sessions = 0
         self._open: set[ServerSession] = set()
 
@@ -40,21 +44,6 @@ class LocalRealtimeServer(LoopbackServer):
         for session in list(self._open):
             await session.hang_up("The server is going away.")
         await super().__aexit__(exc_type, exc, tb)
-
-    @property
-    def received(self) -> list[dict[str, Any]]:
-        """Return every client event since the start."""
-        return self._shared.received
-
-    @property
-    def asked(self) -> list[ResponseRequest]:
-        """Return the request behind each response since the start."""
-        return self._shared.asked
-
-    @property
-    def tools(self) -> list[tuple[str, str]]:
-        """Return the name and the result of every tool call that was carried out."""
-        return self._shared.tools
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """Return the client events of one type."""

@@ -10,12 +10,14 @@ import asyncio
 import base64
 import itertools
 import json
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import structlog
 from aiohttp import WSMsgType, web
+from numpy.typing import NDArray
 
 from rehearsal.servers.realtime_behaviour import (
     CONTENT_TYPES,
@@ -26,12 +28,6 @@ from rehearsal.servers.realtime_behaviour import (
     ServerItem,
     SharedState,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
-
-    from numpy.typing import NDArray
-
 
 _log = structlog.get_logger()
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 import asyncio
 import io
 import wave
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from aiohttp import web
+from numpy.typing import NDArray
 
 from rehearsal.servers.loopback import LoopbackServer, refusal_response
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
-    from numpy.typing import NDArray
 
 MODEL = "local-speech"
 # The sample rate of OpenAI's raw PCM.

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
 from aiohttp import BodyPartReader, web
 from av.error import FFmpegError
+from numpy.typing import NDArray
 
 from rehearsal.people.clip import read_sound
 from rehearsal.servers.loopback import LoopbackServer, error_response, refusal_response
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 MODEL = "local-transcription"
 # The sample rate of the audio that the engine gets for every upload.

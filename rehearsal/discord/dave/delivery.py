@@ -13,7 +13,7 @@ It follows Discord's protocol.md ("Group Key Exchange"). Where protocol.md leave
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import structlog
 
@@ -33,10 +33,6 @@ from rehearsal.discord.dave.group import (
     Transitions,
 )
 from rehearsal.errors import MlsError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _log = structlog.get_logger()
 

@@ -4,12 +4,10 @@ service asks its channel to do: messages to clients, and timers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 
 class DaveOpcode(IntEnum):

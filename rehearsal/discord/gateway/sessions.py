@@ -7,16 +7,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.identity import gets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.websockets import GatewayConnection
+from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.websockets import GatewayConnection
 
 _DISPATCH = 0
 _REPLAYED_EVENTS = 500

@@ -6,13 +6,11 @@ out of a message what a bot may not read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntFlag
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rehearsal.discord.guild.spec import GuildSpec
+from rehearsal.discord.guild.spec import GuildSpec
 
 
 def bot_of_token(guild: GuildSpec, token: object) -> int | None:

@@ -8,15 +8,12 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
 from rehearsal.discord.guild.granted import all_roles, permission_bits, roles_of
 from rehearsal.discord.guild.identity import Intent, application_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite, Role
+from rehearsal.discord.guild.spec import Category, Channel, GuildSpec, Member, Overwrite, Role
 
 Json: TypeAlias = dict[str, Any]
 

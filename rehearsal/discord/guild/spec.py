@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild.permissions import INVITED
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # The bot under rehearsal, and a second one for tests with two bots.
 ROOMTONE_BOT_ID = 1001

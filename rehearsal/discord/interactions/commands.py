@@ -6,19 +6,16 @@ which lists the options that the command takes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.granted import permission_bits
+from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import ROLE_MENU, USER_MENU
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import GuildSpec
 
 
 class OptionType(IntEnum):

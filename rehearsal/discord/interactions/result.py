@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.state import buttons_of
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.discord.guild.payloads import Json
 
 # How long to wait for a text after a deferred answer.
 REPLY_TIMEOUT_S = 30.0

@@ -13,14 +13,12 @@ import secrets
 import socket
 import struct
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 @dataclass(slots=True)

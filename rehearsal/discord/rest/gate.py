@@ -8,16 +8,13 @@ authors have seen; of a route that is not in the table nobody has met a limit of
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aiohttp import web
 
 from rehearsal.discord.rest.wire import VIA, Handler, limited
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 _COMMANDS: Final = "/applications/{application}/commands"
 _GUILD_COMMANDS: Final = "/applications/{application}/guilds/{guild}/commands"

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
 
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.limits import RefusedError, check_request
 from rehearsal.discord.specification import mistakes_in, route_key
-
-if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Awaitable, Callable
-
-    from rehearsal.discord.guild.payloads import Json
 
 API_VERSION = 10
 API_PREFIX = f"/api/v{API_VERSION}"

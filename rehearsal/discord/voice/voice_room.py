@@ -9,8 +9,9 @@ import asyncio
 import json
 import struct
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import structlog
 
@@ -23,14 +24,10 @@ from rehearsal.discord.dave.group import (
     StartCommitTimer,
     StartTransitionTimer,
 )
+from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.media.forwarder import MediaLeg
+from rehearsal.discord.websockets import GatewayConnection
 from rehearsal.errors import MlsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.media.forwarder import MediaLeg
-    from rehearsal.discord.websockets import GatewayConnection
 
 _log = structlog.get_logger()
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bot.background_task import background_task
-from bot.channel.port import NO_WORDS_YET, Card, ChatError
+from bot.channel.port import (
+    NO_WORDS_YET,
+    CallMessage,
+    CallRequest,
+    Card,
+    ChatError,
+    ConnectionListener,
+    Person,
+    Recording,
+)
+from bot.texts.text import Text
 from compaction.memory.digest import Digest
 from rehearsal.roomtone.evenings.plan import Fault
 from rehearsal.roomtone.evenings.world import GRID_S, GUILD_ID, Line, World
@@ -16,13 +27,11 @@ from rehearsal.roomtone.written.channel import DOWN, ManualConnection, WrittenCh
 from voice.audio import FRAME_MS, LISTEN_RATE_HZ
 from voice.errors import VoiceConnectionError
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
+from voice.transport.outgoing import FrameSource
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from bot.channel.port import OnPress, PostContent
 
-    from bot.channel.port import CallMessage, CallRequest, ConnectionListener, OnPress, Person, PostContent, Recording
-    from bot.texts.text import Text
-    from voice.transport.outgoing import FrameSource
 
 # How long a word takes.
 WORD_S: Final = 0.4

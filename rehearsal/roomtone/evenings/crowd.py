@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bot.background_task import cancel_all
 from bot.channel.port import MembershipChange
@@ -13,17 +14,13 @@ from bot.participation.guild_state import NotNowError
 from bot.store.speakers import StoredSpeaker
 from compaction.errors import CompactionError
 from rehearsal.roomtone.evenings.channel import WORD_S, TypedLine
+from rehearsal.roomtone.evenings.models import EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Fault, Step
+from rehearsal.roomtone.evenings.process import EveningProcess
 from rehearsal.roomtone.evenings.world import GUILD_ID, Line, Withdrawal, World
 from voice.errors import VoiceError
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from rehearsal.roomtone.evenings.models import EveningRecogniser
-    from rehearsal.roomtone.evenings.process import EveningProcess
 
 # What people speak of, so that a question finds what was said before.
 TOPICS: Final = ("harbour", "kettle", "violin", "garden")

@@ -6,24 +6,21 @@ connections have one order, which follows from the seed.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 import sqlite3
 from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from random import Random
+from typing import Any, Literal, TypeAlias
 from unittest.mock import patch
 
 import aiosqlite.core
 
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterator
-    from random import Random
-
-    Statement = tuple[asyncio.Future[Any] | None, Callable[[], Any]]
-
+_Statement: TypeAlias = tuple[asyncio.Future[Any] | None, Callable[[], Any]]
 # `error`: nothing is read or written. `hang`: nothing is answered before the fault is over. `lost`: what is committed
 # is stored, and the answer is an error.
 DiskFault = Literal["error", "hang", "lost"]
@@ -45,12 +42,12 @@ class _Connection:
     """Takes the place of a connection's queue of statements. `held`: those that the disk has not carried out."""
 
     def __init__(self, disk: Disk) -> None:
-        self.held: deque[Statement] = deque()
+        self.held: deque[_Statement] = deque()
         self.raw: sqlite3.Connection | None = None
         self._disk = disk
         disk.connections.append(self)
 
-    def put_nowait(self, statement: Statement) -> None:
+    def put_nowait(self, statement: _Statement) -> None:
         """Carry a statement out."""
         self._disk.take(self, statement)
 
@@ -97,7 +94,7 @@ class Disk:
                 connection.raw.close()
         self.mend()
 
-    def take(self, connection: _Connection, statement: Statement) -> None:
+    def take(self, connection: _Connection, statement: _Statement) -> None:
         """Carry a statement of a connection out, after those before it."""
         if self.fault == "hang" or connection.held:
             connection.held.append(statement)

@@ -9,10 +9,10 @@ import itertools
 import secrets
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import structlog
@@ -22,10 +22,6 @@ from rehearsal.roomtone.evenings.plan import Plan, make_plan
 from rehearsal.roomtone.evenings.player import EveningPlayer
 from rehearsal.roomtone.evenings.virtual_time import run_virtually
 from rehearsal.roomtone.evenings.world import RuleBrokenError, World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 # Nothing that a bot logs is worse.
 _WORST = 50

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compaction.notes import LIVE_NOTES, MOST_PENDING
 from compaction.turn_buffer import CAPACITY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.roomtone.evenings.world import World
+from rehearsal.roomtone.evenings.world import World
 
 FILE = "roomtone.db"
 # The search index keeps pieces of words here, until it is merged; what it finds is asked of it.

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Final
 
 from bot.brain.skip import SKIP
 from bot.brain.tools.tool import Result, RoomTool, ToolError, anybody
@@ -25,20 +26,16 @@ from compaction.errors import CompletionError
 from compaction.notes import condense_notes
 from compaction.payload import MessageToolCall
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Fold, FoldRequest
 from rehearsal.roomtone.evenings.channel import LOUDNESS
 from rehearsal.roomtone.evenings.plan import Fault
+from rehearsal.roomtone.evenings.world import World
 from rehearsal.roomtone.written.channel import ToneSynthesizer
 from rehearsal.roomtone.written.scripted_model import ScriptedEndpoint
 from voice.asr.port import Recognition, RecognitionRequest
 from voice.audio import duration_s
 from voice.errors import RecogniserError, SynthesisError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-
-    from compaction.summary.port import Fold, FoldRequest
-    from rehearsal.roomtone.evenings.world import World
-    from voice.speaking.port import AudioChunk
+from voice.speaking.port import AudioChunk
 
 TOOL: Final = "write_down"
 # What people say before words that the bot shall answer, or do something with.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.fault_plan import FaultStep
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 NAMES: Final = ("Ada", "Ben", "Chloe", "Dmitri")
 # Without this many turns nothing is folded.

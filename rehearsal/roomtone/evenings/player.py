@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bot import events
 from bot.settings import RESUME_WITHIN_S
@@ -12,16 +13,12 @@ from compaction.model import Seq, Turn, TurnKind, TurnPart
 from config.load import load
 from rehearsal.fault_plan import Faults, FaultStep
 from rehearsal.roomtone.evenings.crowd import TOPICS, WITHIN_S, EveningCrowd
+from rehearsal.roomtone.evenings.disk import DiskFault
 from rehearsal.roomtone.evenings.invariants import check_stored
 from rehearsal.roomtone.evenings.models import CALL, ORDER, EveningRecogniser
 from rehearsal.roomtone.evenings.plan import Act, Fault, Step
 from rehearsal.roomtone.evenings.process import EveningProcess
 from rehearsal.roomtone.evenings.world import AFTERMATH_S, GRID_S, GUILD_ID, Line, RuleBrokenError, World
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from rehearsal.roomtone.evenings.disk import DiskFault
 
 _REST_S: Final = 45.0
 # Nobody speaks, and nothing is answered, for so long.

@@ -8,24 +8,31 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 from weakref import ref
 
 from bot import events
 from bot.background_task import background_task
+from bot.brain.tools.toolbox import TalkTools, Toolbox
+from bot.channel.port import RoomChannel
 from bot.conversation.services import RoomServices, SpeechModels
 from bot.logs.log_file import log_path
 from bot.memory.digests import Digests
 from bot.memory.personal_data import PersonalData, PersonForgetter
 from bot.memory.personal_recall import MemoryReaders, PersonalRecall
+from bot.memory.recall import RecallScope
 from bot.memory.session_views import SessionViews
+from bot.participation.guild_state import GuildState, GuildStates
 from bot.posts.renewal import PostedRenewal
 from bot.room.room import Room
 from bot.room.rooms import Rooms
 from bot.screen.sharer import Sharer, ShareRecorder
+from bot.server_settings import ListenRequest
 from bot.settings import RESUME_WITHIN_S
 from bot.store.history import SessionHistory
+from bot.wiring.process import Stores
 from bot.wiring.rooms import RoomForgetting, end_open_session
+from compaction.summary.port import Summariser
+from config.schema import Settings
 from rehearsal.roomtone.evenings.channel import EveningChannel
 from rehearsal.roomtone.evenings.disk import Disk
 from rehearsal.roomtone.evenings.models import (
@@ -39,16 +46,6 @@ from rehearsal.roomtone.evenings.world import GUILD_ID, World
 from rehearsal.roomtone.written.channel import LoudnessDetector
 from rehearsal.roomtone.written.scripted_model import WrittenModel
 from rehearsal.roomtone.written.services import WrittenServices, open_written_services
-
-if TYPE_CHECKING:
-    from bot.brain.tools.toolbox import TalkTools, Toolbox
-    from bot.channel.port import RoomChannel
-    from bot.memory.recall import RecallScope
-    from bot.participation.guild_state import GuildState, GuildStates
-    from bot.server_settings import ListenRequest
-    from bot.wiring.process import Stores
-    from compaction.summary.port import Summariser
-    from config.schema import Settings
 
 
 class EveningProcess:

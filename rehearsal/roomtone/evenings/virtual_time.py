@@ -10,10 +10,8 @@ import asyncio
 import itertools
 import math
 import selectors
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 # The time of the wall clock when the clock of the loop is at zero.

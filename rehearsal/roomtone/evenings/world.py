@@ -12,27 +12,24 @@ import hashlib
 import itertools
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
+from weakref import ref
 
 from bot import events
 from bot.channel.port import Person
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
+from bot.room.room import Room
 from bot.store.forgettings import KEY_FILE
 from compaction.model import Note, Turn, TurnKind
+from compaction.session import SessionTimeline
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
 from rehearsal.roomtone.evenings.plan import NAMES, Fault, Plan
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-    from weakref import ref
-
-    from bot.room.room import Room
-    from compaction.session import SessionTimeline
-    from rehearsal.roomtone.written.scripted_model import WrittenModel
+from rehearsal.roomtone.written.scripted_model import WrittenModel
 
 GUILD_ID: Final = 500
 # Sound and speech are looked at ten times a second, in place of fifty.

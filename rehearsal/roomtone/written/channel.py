@@ -8,12 +8,23 @@ They implement the bot's own ports, so that everything behind the ports is real.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bot.channel.port import NO_WORDS_YET, ChatError
+from bot.channel.port import (
+    NO_WORDS_YET,
+    CallMessage,
+    CallRequest,
+    Card,
+    ChatError,
+    ConnectionListener,
+    DroppedFile,
+    Person,
+    Posts,
+)
 from bot.texts.text import ENGLISH, Text
 from bot.viewers import Viewer
 from voice.asr.port import Recognition, RecognitionRequest
@@ -24,22 +35,11 @@ from voice.queue_figures import QueueFigures
 from voice.speaking.port import AudioChunk
 from voice.transport.audio_events import AudioEvent, SpeechFrames, TalkspurtEnded
 from voice.transport.counters import PacketCounters
+from voice.transport.outgoing import FrameSource
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+    from bot.channel.port import OnPress, PostContent
 
-    from bot.channel.port import (
-        CallMessage,
-        CallRequest,
-        Card,
-        ConnectionListener,
-        DroppedFile,
-        OnPress,
-        Person,
-        PostContent,
-        Posts,
-    )
-    from voice.transport.outgoing import FrameSource
 
 # The start of a written scenario, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0

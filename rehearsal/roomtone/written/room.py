@@ -10,18 +10,23 @@ import logging
 import time
 from bisect import bisect_left, bisect_right
 from contextlib import AsyncExitStack
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bot.background_task import background_task
 from bot.channel.port import MembershipChange, Person, TypedMessage
 from bot.errors import first_cause
 from bot.room.leaving import LEFT
 from bot.room.room import Room
+from config.schema import Settings
 from rehearsal.errors import PersonError
 from rehearsal.judge.report_builder import build_report
+from rehearsal.report.report import RehearsalReport
 from rehearsal.roomtone.companion import ProblemLogHandler
 from rehearsal.roomtone.evenings.disk import Disk
 from rehearsal.roomtone.evenings.virtual_time import LoopClock
@@ -32,23 +37,14 @@ from rehearsal.roomtone.written.channel import (
     make_speech,
     speech_duration_s,
 )
+from rehearsal.roomtone.written.scripted_model import WrittenModel
 from rehearsal.roomtone.written.services import open_written_services
 from rehearsal.runner.local_servers import ServerObservations
 from rehearsal.runner.play import ScenarioRun
+from rehearsal.runner.ports import RunObserver
 from rehearsal.runner.record import BotCrashed, ObservationCallback
+from rehearsal.script.scenario import PersonStep, SayStep, Scenario
 from voice.audio import FRAME_MS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
-    from numpy.typing import NDArray
-
-    from config.schema import Settings
-    from rehearsal.report.report import RehearsalReport
-    from rehearsal.roomtone.written.scripted_model import WrittenModel
-    from rehearsal.runner.ports import RunObserver
-    from rehearsal.script.scenario import PersonStep, SayStep, Scenario
 
 # Sound and speech are looked at so often, in place of fifty times a second; less often when it has been quiet for long.
 GRID_S, QUIET_GRID_S = 0.06, 0.3

@@ -5,8 +5,8 @@ somebody has written by hand.
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from bot.brain.skip import SKIP
 from bot.embedding.sentence_encoder import MODEL_NAME, SentenceEncoder
@@ -14,21 +14,17 @@ from bot.llm.budgeted import MEMORY_SEARCH
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, FinishReason, OfferedTools, StreamEnd, StreamItem
 from bot.models.catalogue import EMBED_SENTENCES
 from bot.models.directory import ModelDirectory
+from bot.settings import ModelsSettings
 from compaction.errors import CompletionError
 from compaction.language.text import plain
 from compaction.model import Fact, FactKind, Seq
 from compaction.payload import MessageToolCall
+from compaction.ports import CompletionAnswer, CompletionRequest, Embedder, WordLikeness
+from compaction.session import SessionTimeline
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold, FoldRequest, Summariser
 from compaction.untrusted_text import inline
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping, Sequence
-
-    from bot.settings import ModelsSettings
-    from compaction.ports import CompletionAnswer, CompletionRequest, Embedder, WordLikeness
-    from compaction.session import SessionTimeline
-    from rehearsal.script.situation import RecordedFact, RecordedFold
+from rehearsal.script.situation import RecordedFact, RecordedFold
 
 
 @dataclass(frozen=True, slots=True)

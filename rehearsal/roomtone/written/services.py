@@ -7,6 +7,7 @@ everywhere, or a scripted one.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -19,40 +20,39 @@ from typing import TYPE_CHECKING
 from bot.brain.embedded.chat import EmbeddedResponder, FirstSentences
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
+from bot.clock import Clock
 from bot.conversation.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.events import Observer
 from bot.folder_lock import folder_lock
 from bot.health import Health
 from bot.llm.budgeted import BudgetedModel
 from bot.llm.factory import open_budget
 from bot.llm.fallback import FallbackModel
 from bot.llm.model_calls import PaidModel
+from bot.memory.recall import Recall
 from bot.participation.guild_state import GuildStates
+from bot.store.claims import RoomClaim
 from bot.tuning import Tuning, split_overrides
 from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
 from bot.wiring.process import Stores, open_stores
 from bot.wiring.services import toolbox_factory
 from bot.wiring.settings import BotSettings
+from compaction.events import CompactionEvent
+from compaction.model import SessionId
+from compaction.session import SessionTimeline
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.port import Summariser
 from config.load import load
+from config.schema import Settings
 from rehearsal.roomtone.trial import names_with
 from rehearsal.roomtone.written.channel import LoudnessDetector, ToneSynthesizer
+from rehearsal.roomtone.written.scripted_model import WrittenModel
+from rehearsal.script.scenario import Scenario
+from voice.asr.port import Recogniser
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from bot.clock import Clock
     from bot.conversation.services import OpenTimeline
-    from bot.events import Observer
-    from bot.memory.recall import Recall
-    from bot.store.claims import RoomClaim
-    from compaction.events import CompactionEvent
-    from compaction.model import SessionId
-    from compaction.session import SessionTimeline
-    from compaction.summary.port import Summariser
-    from config.schema import Settings
-    from rehearsal.roomtone.written.scripted_model import WrittenModel
-    from rehearsal.script.scenario import Scenario
-    from voice.asr.port import Recogniser
+
 
 # The wait for quotes is in real time; a busy machine needs longer.
 _IN_WRITING = Tuning(quote_wait_s=2.0)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot import events
+from bot.channel.port import Person
 from bot.screen.messages import ANY_SURFACE, format_share_start
 from bot.screen.sharer import Sharer, ShareRecorder
 from bot.words import Words
 from compaction.model import TurnKind, TurnPart
+from compaction.ports import Embedder
+from compaction.session import SessionTimeline
 from rehearsal.roomtone.written.channel import speech_duration_s
 from rehearsal.roomtone.written.room import AFTER_SPEECH_S, WrittenRoom
 from rehearsal.roomtone.written.scripted_model import RecordedSummariser, SentMessages, WrittenModel
@@ -31,13 +35,6 @@ from rehearsal.script.situation import (
 )
 from voice.screen.notes import ScreenNote, ScreenNoteReason
 from voice.screen.port import VisionSource
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from bot.channel.port import Person
-    from compaction.ports import Embedder
-    from compaction.session import SessionTimeline
 
 # Nobody is shown it.
 _ANSWER = "All right."
