@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING, assert_never
 
 from benchmarks.load.talk import bundled_recordings, joined
 from rehearsal.discord.dave.delivery import DeliveryService, read_transition_id
-from rehearsal.discord.dave.group import DeliveryEffect, SendBinary, SendJson, StartCommitTimer, StartTransitionTimer
+from rehearsal.discord.dave.group import (
+    DaveOpcode,
+    DeliveryEffect,
+    SendBinary,
+    SendJson,
+    StartCommitTimer,
+    StartTransitionTimer,
+)
 from rehearsal.discord.media.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
 from rehearsal.people.dave import (
-    COMMIT_WELCOME,
-    KEY_PACKAGE,
     MAX_VERSION,
     BinaryMessage,
     DaveMember,
@@ -83,10 +88,10 @@ class EncryptedGroup:
         effects: list[DeliveryEffect] = []
         for message in messages:
             match message:
-                case BinaryMessage(op, body) if op == KEY_PACKAGE:
+                case BinaryMessage(op, body) if op == DaveOpcode.KEY_PACKAGE:
                     effects += self._delivery.key_package(user_id, body)
                 case BinaryMessage(op, body):
-                    assert op == COMMIT_WELCOME, op
+                    assert op == DaveOpcode.COMMIT_WELCOME, op
                     effects += self._delivery.commit(user_id, body)
                 case JsonMessage(_, body):
                     effects += self._delivery.transition_ready(user_id, read_transition_id(body))

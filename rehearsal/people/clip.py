@@ -10,20 +10,18 @@ works for clean recordings and for the bot's own voice. It is no voice activity 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
 from av.error import FFmpegError
+from numpy.typing import NDArray
 
 from rehearsal.errors import PersonError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
+from voice.transport.opus import OpusError, packet_samples
 
 # This is 32 dB under the loud frames. It is below a word-final "s" or "f" of the Kokoro and LibriSpeech voices that we
 # measured, and above the breath and room noise that follow it.
@@ -79,10 +77,6 @@ FRAME_SAMPLES = RATE_HZ * FRAME_MS // 1000
 BITRATE_BPS = 32_000
 # The number of samples before the sound starts in an Opus stream (RFC 7845, pre-skip). libopus writes 312 at 48 kHz.
 _PRE_SKIP_SAMPLES = 312
-# RFC 6716, section 3.1, table 2: the frame length in units of 0.5 ms, by the class of the configuration number.
-_SILK_HALF_MS = (20, 40, 80, 120)
-_HYBRID_HALF_MS = (20, 40)
-_CELT_HALF_MS = (5, 10, 20, 40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +118,7 @@ class Clip:
             pcm = read_sound(path)
         except FileNotFoundError as exc:
             raise PersonError(f"{path}: this recording does not exist.") from exc
-        except (FFmpegError, OSError, ValueError, IndexError) as exc:
+        except (FFmpegError, OSError, ValueError, OpusError) as exc:
             reason = getattr(exc, "strerror", None) or exc
             raise PersonError(f"{path}: this recording cannot be played ({reason}).") from exc
         bounds = voiced_bounds(np.concatenate([np.zeros(_PRE_SKIP_SAMPLES, np.int16), pcm]), FRAME_SAMPLES)
@@ -145,19 +139,6 @@ def read_sound(source: Path | io.BytesIO, *, rate_hz: int = RATE_HZ) -> NDArray[
     """Return the whole sound of a file as mono int16. Raises PyAV's errors (`FFmpegError`, `ValueError`)."""
     blocks = list(_sound(source, rate_hz))
     return np.concatenate(blocks) if blocks else np.zeros(0, np.int16)
-
-
-def packet_ms(packet: bytes) -> float:
-    """Return how long one Opus packet lasts (RFC 6716, section 3.1). Raises `IndexError` for an empty packet."""
-    config, code = packet[0] >> 3, packet[0] & 3
-    if config < 12:
-        half_ms = _SILK_HALF_MS[config & 3]
-    elif config < 16:
-        half_ms = _HYBRID_HALF_MS[config & 1]
-    else:
-        half_ms = _CELT_HALF_MS[config & 3]
-    frames = packet[1] & 0x3F if code == 3 else 1 if code == 0 else 2
-    return half_ms * frames / 2
 
 
 def encode_ogg(sound: Iterator[NDArray[np.int16]], *, bitrate_bps: int = BITRATE_BPS) -> bytes:
@@ -197,7 +178,7 @@ def _opus_packets(source: Path | io.BytesIO) -> tuple[bytes, ...] | None:
             return None
         # PyAV ends a stream with an empty flush packet.
         packets = tuple(bytes(packet) for packet in container.demux(stream) if packet.size)
-    if any(packet_ms(packet) != FRAME_MS for packet in packets):
+    if any(packet_samples(packet) != FRAME_SAMPLES for packet in packets):
         return None
     return packets
 

@@ -9,29 +9,16 @@ Source: the DAVE protocol whitepaper (daveprotocol.com), opcodes 21-31.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import davey
 
+from rehearsal.discord.dave.group import DaveOpcode
 from voice.transport.opus import SILENCE_FRAME
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 MAX_VERSION = 1
-
-PREPARE_TRANSITION = 21
-EXECUTE_TRANSITION = 22
-TRANSITION_READY = 23
-PREPARE_EPOCH = 24
-EXTERNAL_SENDER = 25
-KEY_PACKAGE = 26
-PROPOSALS = 27
-COMMIT_WELCOME = 28
-ANNOUNCE_COMMIT = 29
-WELCOME = 30
-INVALID_COMMIT_WELCOME = 31
 
 # The first epoch of an MLS group. Op 24 with this epoch means "make a new group".
 _FIRST_EPOCH = 1
@@ -92,11 +79,11 @@ class DaveMember:
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
         """Handle one JSON message (ops 21, 22, 24) and return the messages to send. Other messages are ignored."""
-        if op == PREPARE_TRANSITION:
+        if op == DaveOpcode.PREPARE_TRANSITION:
             return self._prepare(int(body["transition_id"]), int(body["protocol_version"]))
-        if op == EXECUTE_TRANSITION:
+        if op == DaveOpcode.EXECUTE_TRANSITION:
             self._execute(int(body["transition_id"]))
-        elif op == PREPARE_EPOCH and int(body["epoch"]) == _FIRST_EPOCH:
+        elif op == DaveOpcode.PREPARE_EPOCH and int(body["epoch"]) == _FIRST_EPOCH:
             version = int(body["protocol_version"])
             if self.version:
                 self.version = version
@@ -112,16 +99,17 @@ class DaveMember:
         if self._session is None:
             return []
         try:
-            if op == EXTERNAL_SENDER:
+            if op == DaveOpcode.EXTERNAL_SENDER:
                 self._session.set_external_sender(body)
-            elif op == PROPOSALS:
+            elif op == DaveOpcode.PROPOSALS:
                 return self._propose(body, members)
-            elif op in {ANNOUNCE_COMMIT, WELCOME}:
+            elif op in {DaveOpcode.ANNOUNCE_COMMIT, DaveOpcode.WELCOME}:
                 return self._apply_commit(op, body)
         # davey raises ValueError for messages that MLS refuses. Struct and index errors mean truncated messages.
         except (ValueError, RuntimeError, struct.error, IndexError):
-            transition = int.from_bytes(body[:2], "big") if op in {ANNOUNCE_COMMIT, WELCOME} else 0
-            refusal = JsonMessage(INVALID_COMMIT_WELCOME, {"transition_id": transition})
+            names_transition = op in {DaveOpcode.ANNOUNCE_COMMIT, DaveOpcode.WELCOME}
+            transition = int.from_bytes(body[:2], "big") if names_transition else 0
+            refusal = JsonMessage(DaveOpcode.INVALID_COMMIT_WELCOME, {"transition_id": transition})
             return [refusal, *self._new_group(max(self.version, _FIRST_EPOCH))]
         return []
 
@@ -156,7 +144,7 @@ class DaveMember:
             self._session = davey.DaveSession(version, self._user_id, self._channel_id)
         else:
             self._session.reinit(version, self._user_id, self._channel_id)
-        return [BinaryMessage(KEY_PACKAGE, bytes(self._session.get_serialized_key_package()))]
+        return [BinaryMessage(DaveOpcode.KEY_PACKAGE, bytes(self._session.get_serialized_key_package()))]
 
     def _propose(self, body: bytes, members: Iterable[int]) -> list[GatewayMessage]:
         kinds = davey.ProposalsOperationType
@@ -165,28 +153,28 @@ class DaveMember:
         answer = self._session.process_proposals(kind, body[1:], expected)
         if answer is None:
             return []
-        return [BinaryMessage(COMMIT_WELCOME, bytes(answer.commit) + bytes(answer.welcome or b""))]
+        return [BinaryMessage(DaveOpcode.COMMIT_WELCOME, bytes(answer.commit) + bytes(answer.welcome or b""))]
 
     def _apply_commit(self, op: int, body: bytes) -> list[GatewayMessage]:
         (transition,) = struct.unpack_from(">H", body)
-        if op == WELCOME:
+        if op == DaveOpcode.WELCOME:
             self._session.process_welcome(body[2:])
         else:
             self._session.process_commit(body[2:])
-        self._pending[transition] = self._session.protocol_version
-        if transition == 0:
-            self._execute(0)
-            return []
-        return [JsonMessage(TRANSITION_READY, {"transition_id": transition})]
+        return self._ready_for(transition, self._session.protocol_version)
 
     def _prepare(self, transition: int, version: int) -> list[GatewayMessage]:
-        self._pending[transition] = version
-        if transition == 0:
-            self._execute(0)
-            return []
-        if version == 0 and self._session is not None:
+        if transition and version == 0 and self._session is not None:
             self._session.set_passthrough_mode(True, _PASSTHROUGH_S)
-        return [JsonMessage(TRANSITION_READY, {"transition_id": transition})]
+        return self._ready_for(transition, version)
+
+    def _ready_for(self, transition: int, version: int) -> list[GatewayMessage]:
+        """Return the answer to a transition. The one with the id 0 is executed at once."""
+        self._pending[transition] = version
+        if transition:
+            return [JsonMessage(DaveOpcode.READY_FOR_TRANSITION, {"transition_id": transition})]
+        self._execute(0)
+        return []
 
     def _execute(self, transition: int) -> None:
         version = self._pending.pop(transition, None)

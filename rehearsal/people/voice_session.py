@@ -11,15 +11,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from rehearsal.errors import PersonError
+from rehearsal.discord.media.packet_encryption import RtpPacket
 from rehearsal.people.dave import DaveMember, GatewayMessage, UndecryptableError
 from rehearsal.people.media_socket import MODE, PacketCodec
 from voice.transport.opus import SILENCE_FRAME
-
-if TYPE_CHECKING:
-    from rehearsal.discord.media.packet_encryption import RtpPacket
 
 # Makes the member join or rejoin. Returns `{"state": VOICE_STATE_UPDATE data, "server": VOICE_SERVER_UPDATE data}`, as
 # `POST /members/{user_id}/join` of the control API does.
@@ -40,35 +37,20 @@ class VoiceServerAccess:
     channel_id: int
     session_id: str
     endpoint: str
-    token: str
+    token: str = field(repr=False)
 
     @classmethod
     def parse(cls, answer: Mapping[str, Any]) -> VoiceServerAccess:
-        """Read the two events. Raises `PersonError` when a field is missing (Discord may send an endpoint that is
-        null).
-        """
-        try:
-            state, server = answer["state"], answer["server"]
-            return cls(
-                user_id=int(state["user_id"]),
-                guild_id=int(server["guild_id"]),
-                channel_id=int(state["channel_id"]),
-                session_id=str(state["session_id"]),
-                endpoint=_text(server["endpoint"]),
-                token=_text(server["token"]),
-            )
-        except (KeyError, TypeError, ValueError) as exc:
-            raise PersonError(f"The local Discord's answer to a join lacks a field: {exc!r}.") from exc
-
-    def __repr__(self) -> str:
-        """Return a text without the token."""
-        return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("an empty endpoint or token")
-    return value
+        """Read the two events of a join."""
+        state, server = answer["state"], answer["server"]
+        return cls(
+            user_id=int(state["user_id"]),
+            guild_id=int(server["guild_id"]),
+            channel_id=int(state["channel_id"]),
+            session_id=state["session_id"],
+            endpoint=server["endpoint"],
+            token=server["token"],
+        )
 
 
 READY = 2

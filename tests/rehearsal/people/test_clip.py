@@ -8,7 +8,7 @@ import av
 import pytest
 
 from rehearsal.errors import PersonError
-from rehearsal.people.clip import FRAME_SAMPLES, Clip, packet_ms
+from rehearsal.people.clip import FRAME_SAMPLES, Clip
 from tests.rehearsal.people.sounds import ogg_of, silence, spoken, tone, write_wav
 from voice.transport.opus import Decoder, packet_samples
 
@@ -28,7 +28,7 @@ def test_any_recording_becomes_a_clip(tmp_path: Path, rate_hz: int, channels: in
     """A WAV file of any rate and channel count is encoded when it is loaded."""
     path = write_wav(tmp_path / "hello.wav", tone(0.5, rate_hz), rate_hz, channels)
     clip = Clip.load(path)
-    assert {packet_ms(packet) for packet in clip.packets} == {20}
+    assert {packet_samples(packet) for packet in clip.packets} == {FRAME_SAMPLES}
     assert clip.duration_s == pytest.approx(0.5, abs=0.041)
     heard = Decoder()
     assert sum(len(heard.decode(packet)) for packet in clip.packets) == 320 * len(clip.packets)
