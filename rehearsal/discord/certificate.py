@@ -10,15 +10,12 @@ import datetime
 import ipaddress
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _LIFETIME = datetime.timedelta(days=3650)
 # The certificate is valid from yesterday, in case the clock is set back.
@@ -39,10 +36,10 @@ class Certificate:
         return context
 
 
-def write_certificate(directory: Path, address: str = "127.0.0.1") -> Certificate:
-    """Make a new certificate for an IP address and localhost in an empty directory."""
+def write_certificate(directory: Path) -> Certificate:
+    """Make a new certificate for this machine in an empty directory."""
     key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _self_signed(key, address)
+    certificate = _self_signed(key)
     written = Certificate(directory / "certificate.pem", directory / "key.pem")
     key_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -53,7 +50,7 @@ def write_certificate(directory: Path, address: str = "127.0.0.1") -> Certificat
     return written
 
 
-def _self_signed(key: ec.EllipticCurvePrivateKey, address: str) -> x509.Certificate:
+def _self_signed(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "roomtone local discord")])
     now = datetime.datetime.now(datetime.UTC)
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -68,7 +65,7 @@ def _self_signed(key: ec.EllipticCurvePrivateKey, address: str) -> x509.Certific
         encipher_only=False,
         decipher_only=False,
     )
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")])
     # Python 3.13 verifies strictly (VERIFY_X509_STRICT): the certificate needs key identifiers and key usages, and its
     # basic constraints must be marked critical.
     return (

@@ -7,18 +7,15 @@ with a 4xx status. The address of the API contains a token, so only those who we
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeAlias
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rehearsal.discord.interactions.result import InteractionResult
 from rehearsal.discord.rest.wire import json_response
 from rehearsal.errors import LocalDiscordError, RehearsalError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from rehearsal.discord.interactions.result import InteractionResult
 
 PREFIX = "/control"
 _UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."
@@ -67,7 +64,8 @@ class _Fault(BaseModel):
     user_id: int | None = None
 
 
-_Model = TypeVar("_Model", bound=BaseModel)
+# What does something with a request and its body, and returns the answer.
+_Act: TypeAlias = Callable[[web.Request, Any], Awaitable[Any]]
 
 
 class ControlApi:
@@ -81,85 +79,81 @@ class ControlApi:
     def routes(self) -> list[web.RouteDef]:
         base = PREFIX + "/{token}"
         member = base + "/members/{user_id}"
-        posts = {
-            member + "/join": self._join,
-            member + "/leave": self._leave,
-            member + "/command": self._command,
-            member + "/press": self._press,
-            member + "/message": self._message,
-            base + "/network": self._network,
-            base + "/fault/{name}": self._fault,
+        acts: dict[str, tuple[type[BaseModel], _Act]] = {
+            member + "/join": (_Place, self._join),
+            member + "/leave": (_Body, self._leave),
+            member + "/command": (_Command, self._command),
+            member + "/press": (_Press, self._press),
+            member + "/message": (_Message, self._message),
+            base + "/network": (_Network, self._network),
+            base + "/fault/{name}": (_Fault, self._fault),
         }
         return [
-            *(web.post(path, self._authorised(handler)) for path, handler in posts.items()),
-            web.get(base + "/status", self._authorised(self._status)),
-            web.route("*", base + "/{path:.*}", self._authorised(self._unknown)),
-            web.route("*", PREFIX + "{path:(/.*)?}", self._authorised(self._unknown)),
+            *(web.post(path, self._answering(act, model)) for path, (model, act) in acts.items()),
+            web.get(base + "/status", self._answering(self._status)),
+            web.route("*", base + "/{path:.*}", self._answering(None)),
+            web.route("*", PREFIX + "{path:(/.*)?}", self._answering(None)),
         ]
 
-    def _authorised(
-        self, handler: Callable[[web.Request], Awaitable[web.Response]]
+    def _answering(
+        self, act: _Act | None, model: type[BaseModel] = _Body
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """Return `handler` behind the check of the token. Mistakes become an answer with status 400."""
+        """Return a handler that checks the token, reads the body as `model`, and answers with what `act` returns.
 
-        async def authorised(request: web.Request) -> web.Response:
+        Mistakes become an answer with status 400. None: there is no such request.
+        """
+
+        async def answer(request: web.Request) -> web.Response:
             if not hmac.compare_digest(request.match_info.get("token", "").encode("utf-8", "replace"), self._token):
                 return json_response({"error": _UNAUTHORISED}, status=403)
+            if act is None:
+                return json_response({"error": _UNKNOWN}, status=404)
             try:
-                return await handler(request)
+                return json_response(await act(request, await _body(request, model)))
             except RehearsalError as error:
                 return json_response({"error": str(error)}, status=400)
 
-        return authorised
+        return answer
 
-    async def _join(self, request: web.Request) -> web.Response:
-        body = await _body(request, _Place)
-        return json_response((await self._discord.join(_user(request), channel_id=body.channel_id)).as_dict())
+    async def _join(self, request: web.Request, body: _Place) -> Any:
+        return (await self._discord.join(_user(request), channel_id=body.channel_id)).as_dict()
 
-    async def _leave(self, request: web.Request) -> web.Response:
-        await _body(request, _Body)
+    async def _leave(self, request: web.Request, _: _Body) -> Any:
         await self._discord.leave(_user(request))
-        return json_response({"left": True})
+        return {"left": True}
 
-    async def _command(self, request: web.Request) -> web.Response:
-        body = await _body(request, _Command)
+    async def _command(self, request: web.Request, body: _Command) -> Any:
         result = await self._discord.invoke(
             _user(request), body.name, body.options, channel_id=body.channel_id, timeout_s=body.timeout_s
         )
         return await _answers(result, body)
 
-    async def _press(self, request: web.Request) -> web.Response:
-        body = await _body(request, _Press)
+    async def _press(self, request: web.Request, body: _Press) -> Any:
         result = await self._discord.press(_user(request), body.message_id, body.button, timeout_s=body.timeout_s)
         return await _answers(result, body)
 
-    async def _message(self, request: web.Request) -> web.Response:
-        body = await _body(request, _Message)
+    async def _message(self, request: web.Request, body: _Message) -> Any:
         posted = await self._discord.post_message(_user(request), body.text, channel_id=body.channel_id)
-        return json_response(posted.as_dict())
+        return posted.as_dict()
 
-    async def _network(self, request: web.Request) -> web.Response:
-        self._discord.network.update((await _body(request, _Network)).model_dump(exclude_none=True))
-        return json_response(self._discord.network.as_dict())
+    async def _network(self, _: web.Request, body: _Network) -> Any:
+        self._discord.network.update(body.model_dump(exclude_none=True))
+        return self._discord.network.as_dict()
 
-    async def _fault(self, request: web.Request) -> web.Response:
-        body = await _body(request, _Fault)
-        caused = await self._discord.fault(request.match_info["name"], user_id=body.user_id, **(body.model_extra or {}))
-        return json_response(caused)
+    async def _fault(self, request: web.Request, body: _Fault) -> Any:
+        options = body.model_extra or {}
+        return await self._discord.fault(request.match_info["name"], user_id=body.user_id, **options)
 
-    async def _status(self, request: web.Request) -> web.Response:
-        return json_response(self._discord.status())
-
-    async def _unknown(self, request: web.Request) -> web.Response:
-        return json_response({"error": _UNKNOWN}, status=404)
+    async def _status(self, *_: object) -> Any:
+        return self._discord.status()
 
 
-async def _answers(result: InteractionResult, body: _Answered) -> web.Response:
+async def _answers(result: InteractionResult, body: _Answered) -> Any:
     await result.until(lambda current: len(current.replies) >= body.replies, timeout_s=body.timeout_s)
-    return json_response(result.as_dict())
+    return result.as_dict()
 
 
-async def _body(request: web.Request, model: type[_Model]) -> _Model:
+async def _body(request: web.Request, model: type[BaseModel]) -> BaseModel:
     """Return the request's JSON object; no body stands for `{}`. Raises `LocalDiscordError` with every mistake."""
     try:
         return model.model_validate_json(await request.read() or b"{}")

@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import functools
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import structlog
 
 from rehearsal.discord.dave import mls
-from rehearsal.discord.dave.group import DaveOpcode, DeliveryEffect
+from rehearsal.discord.dave.delivery import DeliveryService
+from rehearsal.discord.dave.group import DaveOpcode
+from rehearsal.discord.gateway.gateway import Gateway
+from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.guild.spec import GuildSpec
+from rehearsal.discord.guild.state import LocalGuild
+from rehearsal.discord.interactions.interactions import Interactions
+from rehearsal.discord.media.forwarder import Forwarder
 from rehearsal.discord.rest.gate import OrderedAnswers, RestFaults, error_page
 from rehearsal.discord.rest.wire import limited
 from rehearsal.discord.voice.gateway import ENDING_CODES, VoiceGateway
+from rehearsal.discord.voice.voice_room import VoiceSession
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.discord.dave.delivery import DeliveryService
-    from rehearsal.discord.gateway.gateway import Gateway
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import GuildSpec
-    from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.interactions.interactions import Interactions
-    from rehearsal.discord.media.forwarder import Forwarder
-    from rehearsal.discord.voice.voice_room import VoiceSession
 
 _log = structlog.get_logger()
 
@@ -48,8 +45,8 @@ Affected: TypeAlias = "list[VoiceSession]"
 class FaultInjector:
     """Causes the faults. Call it only from the event loop's thread.
 
-    Each method of the three tables below is a fault; its keywords are the fault's options. All are numbers; 0 and 1 say
-    no and yes, and 0 ends a lasting fault.
+    Each function of the tables below is a fault; its keywords are the fault's options. All are numbers; 0 and 1 say no
+    and yes, and 0 ends a lasting fault.
     """
 
     def __init__(
@@ -83,21 +80,25 @@ class FaultInjector:
         if name not in FAULTS:
             raise LocalDiscordError(f"There is no fault {name!r}. The faults are {', '.join(sorted(FAULTS))}.")
         _check(name, options or {})
-        cause = functools.partial(_ALL[name], self, **(options or {}))
+        cause = functools.partial(_ALL[name], **(options or {}))
         result: Json | None = None
-        if name in _OF_VOICE:
+        if name in _OF_VOICE or name in _OF_ENCRYPTION:
             targets = self._targets(user_id)
-            result = cause(targets)
+            if name in _OF_ENCRYPTION:
+                for room in {id(room): room for room in map(self._voice.room_of, targets)}.values():
+                    room.decide(_OF_ENCRYPTION[name])
+            else:
+                result = cause(self, targets)
             affected = [session.user_id for session in targets]
         elif name in _OF_THE_GATEWAY:
             affected = [bot for bot in self._bots(user_id) if self._gateway.online(bot)]
             if not affected:
                 raise LocalDiscordError("No such bot is online, so the fault would affect nobody. Start it first.")
             for bot in affected:
-                cause(bot)
+                cause(self._gateway, bot)
         else:
             affected = self._bots(user_id)
-            cause()
+            cause(self)
         _log.info("fault_injected", fault=name, user_ids=affected)
         return {"fault": name, "user_ids": [str(user) for user in affected], **(result or {})}
 
@@ -117,10 +118,6 @@ class FaultInjector:
         if not sessions:
             raise LocalDiscordError("Nobody is connected to voice, so a fault would affect nobody.")
         return [session for session in sessions if self._guild.is_bot(session.user_id)] or sessions
-
-    def _decide(self, targets: Affected, decision: Callable[[DeliveryService], list[DeliveryEffect]]) -> None:
-        for room in {id(room): room for room in map(self._voice.room_of, targets)}.values():
-            room.decide(decision)
 
     # --- voice -------------------------------------------------------------------------------------------------
 
@@ -157,15 +154,6 @@ class FaultInjector:
             self._voice.room_of(session).announce_video(session)
         return {"packets": self._forwarder.inject_video([each.user_id for each in targets], count=int(count))}
 
-    def _request_reset(self, targets: Affected) -> None:
-        self._decide(targets, lambda delivery: delivery.recreate())
-
-    def _downgrade(self, targets: Affected) -> None:
-        self._decide(targets, lambda delivery: delivery.downgrade())
-
-    def _upgrade(self, targets: Affected) -> None:
-        self._decide(targets, lambda delivery: delivery.upgrade())
-
     def _several_batches(self, targets: Affected, *, on: float = 1) -> None:
         for session in targets:
             self._voice.room_of(session).delivery.several_batches = bool(on)
@@ -178,24 +166,6 @@ class FaultInjector:
     def _migrate(self, targets: Affected) -> Json:
         self._switch_endpoint()
         return {"servers": {str(each.user_id): self._gateway.announce_voice_server(each.user_id) for each in targets}}
-
-    # --- the main gateway --------------------------------------------------------------------------------------
-
-    def _invalidate_session(
-        self, bot: int, *, stays_in_voice: float = 1, ready_after_s: float = 0.0, resumable: float = 0
-    ) -> None:
-        self._gateway.invalidate(
-            bot, stays_in_voice=bool(stays_in_voice), ready_after_s=ready_after_s, resumable=bool(resumable)
-        )
-
-    def _reconnect(self, bot: int) -> None:
-        self._gateway.ask_to_reconnect(bot)
-
-    def _kill_gateway(self, bot: int, *, close_code: float = 0) -> None:
-        self._gateway.cut_off(bot, int(close_code))
-
-    def _kick(self, bot: int) -> None:
-        self._gateway.kick(bot)
 
     # --- threads, REST and interactions ------------------------------------------------------------------------
 
@@ -261,19 +231,23 @@ _OF_VOICE = _named(
     FaultInjector._forgetful_nat,
     FaultInjector._rtcp,
     FaultInjector._video,
-    FaultInjector._request_reset,
-    FaultInjector._downgrade,
-    FaultInjector._upgrade,
     FaultInjector._several_batches,
     FaultInjector._delete_channel,
     FaultInjector._migrate,
 )
-_OF_THE_GATEWAY = _named(
-    FaultInjector._invalidate_session,
-    FaultInjector._reconnect,
-    FaultInjector._kill_gateway,
-    FaultInjector._kick,
-)
+# Decisions of the delivery service of each room.
+_OF_ENCRYPTION = {
+    "request_reset": DeliveryService.recreate,
+    "downgrade": DeliveryService.downgrade,
+    "upgrade": DeliveryService.upgrade,
+}
+# What the main gateway does to a bot.
+_OF_THE_GATEWAY: Mapping[str, Callable[..., None]] = {
+    "invalidate_session": Gateway.invalidate,
+    "reconnect": Gateway.ask_to_reconnect,
+    "kill_gateway": Gateway.cut_off,
+    "kick": Gateway.kick,
+}
 _OF_ALL = _named(
     FaultInjector._archive_threads,
     FaultInjector._delete_threads,
@@ -285,6 +259,6 @@ _OF_ALL = _named(
     FaultInjector._late_interactions,
     FaultInjector._expire_interactions,
 )
-_ALL = {**_OF_VOICE, **_OF_THE_GATEWAY, **_OF_ALL}
+_ALL: Mapping[str, Callable[..., Any]] = {**_OF_VOICE, **_OF_ENCRYPTION, **_OF_THE_GATEWAY, **_OF_ALL}
 # The options of each fault with their defaults.
 FAULTS: Mapping[str, Mapping[str, float]] = {name: fault.__kwdefaults__ or {} for name, fault in _ALL.items()}

@@ -11,7 +11,8 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from ssl import SSLContext
+from typing import Any, Self
 
 import structlog
 from aiohttp import web
@@ -21,6 +22,7 @@ from rehearsal.discord.control import PREFIX, ControlApi
 from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.gateway.gateway import MAIN_SESSION_S, Gateway, GatewayCloseCode
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import LocalGuild, PostedMessage, VoiceCredentials
 from rehearsal.discord.interactions.interactions import Interactions
@@ -28,15 +30,10 @@ from rehearsal.discord.media.forwarder import Forwarder, NetworkConditions
 from rehearsal.discord.rest import routes
 from rehearsal.discord.rest.gate import RateLimits, RestFaults, RestGate
 from rehearsal.discord.rest.wire import API_PREFIX, API_VERSION, RefusedRequest
-from rehearsal.discord.voice.gateway import VOICE_VERSION, VoiceCloseCode, VoiceGateway, VoiceSessionCallback
+from rehearsal.discord.voice.gateway import VOICE_VERSION, VoiceCloseCode, VoiceGateway
 from rehearsal.discord.websockets import WebsocketServer
 from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
-
-if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from rehearsal.discord.guild.payloads import Json
 
 _log = structlog.get_logger()
 
@@ -57,9 +54,8 @@ class VoiceMessage:
 class LocalDiscord:
     """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
-    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its
-    address. Whoever reaches it may use it, so another one than the loopback's is for a network of its own. `network`
-    may be changed at any time, and `seed` makes its effects repeatable.
+    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `network` may
+    be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `main_session_s`: how
     long a bot's main session, and with it the bot's voice state, lives on after its websocket broke. `beside`: another
     guild, which has started already; the two are one Discord, with the REST API, gateway and certificate of the first.
@@ -77,7 +73,6 @@ class LocalDiscord:
         self,
         *,
         guild: GuildSpec | None = None,
-        host: str = HOST,
         http_port: int = 0,
         network: NetworkConditions | None = None,
         seed: int = 0,
@@ -87,7 +82,6 @@ class LocalDiscord:
     ) -> None:
         self._beside = beside
         self.network = network or NetworkConditions()
-        self._host: str = host if beside is None else beside._host
         self._wanted_port = http_port
         self._certificate: Certificate | None = None
         self.state: LocalGuild = LocalGuild(guild or GuildSpec(), beside=None if beside is None else beside.state)
@@ -131,7 +125,7 @@ class LocalDiscord:
                 self._certificate = self._beside._certificate
             else:
                 directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="local-discord-")))
-                self._certificate = write_certificate(directory, self._host)
+                self._certificate = write_certificate(directory)
             assert self._certificate is not None, "the guild beside this one has started"
             await self._open(stack, self._certificate.server_context())
             self._stack = stack.pop_all()
@@ -149,22 +143,22 @@ class LocalDiscord:
     @property
     def api_base(self) -> str:
         """The base URL of the REST API, for `discord.http.Route.BASE`."""
-        return f"http://{self._host}:{self._http_port}{API_PREFIX}"
+        return f"http://{HOST}:{self._http_port}{API_PREFIX}"
 
     @property
     def control_base(self) -> str:
         """The base URL of the control API. It ends in a token, without which the API does nothing."""
-        return f"http://{self._host}:{self._http_port}{PREFIX}/{self._control_token}"
+        return f"http://{HOST}:{self._http_port}{PREFIX}/{self._control_token}"
 
     @property
     def gateway_url(self) -> str:
         """The URL of the gateway, for `discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY`."""
-        return f"ws://{self._host}:{self._http_port}{_GATEWAY_PATH}"
+        return f"ws://{HOST}:{self._http_port}{_GATEWAY_PATH}"
 
     @property
     def voice_endpoint(self) -> str:
         """The host and port of the voice websocket, as VOICE_SERVER_UPDATE names them."""
-        return f"{self._host}:{self._voice_ports[self._voice_port_in_use]}"
+        return f"{HOST}:{self._voice_ports[self._voice_port_in_use]}"
 
     @property
     def certificate_path(self) -> Path:
@@ -239,7 +233,7 @@ class LocalDiscord:
             author_id=user_id,
             content=text,
             extra=None if voice is None else self._voice_fields(channel, voice),
-            replies_to=None if replies_to is None else self.state.message(replies_to),
+            replies_to=None if replies_to is None else self.state.written.get(replies_to),
             allowed={"parse": ["users", "roles"], "replied_user": pings},
         )
         self.state.add_message(payload)
@@ -250,7 +244,7 @@ class LocalDiscord:
         """Return the fields of a voice message, whose sound the CDN has from now on."""
         number = self.state.snowflake()
         self._attachments[number] = voice.content
-        url = f"http://{self._host}:{self._http_port}/attachments/{channel_id}/{number}/voice-message.ogg"
+        url = f"http://{HOST}:{self._http_port}/attachments/{channel_id}/{number}/voice-message.ogg"
         return payloads.voice_message(number, url, size_bytes=len(voice.content), duration_s=voice.duration_s)
 
     async def _serve_attachment(self, request: web.Request) -> web.Response:
@@ -260,10 +254,6 @@ class LocalDiscord:
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Cause a fault (see `faults`). Raises `LocalDiscordError`."""
         return self._faults.inject(name, user_id=user_id, options=options)
-
-    def watch_voice(self, watch: VoiceSessionCallback) -> None:
-        """Call `watch` when a voice session of this guild begins, is resumed or ends, from now on."""
-        self.voice_gateway.watch = watch
 
     def status(self) -> Json:
         """Return the whole status, as `GET /status` of the control API sends it."""
@@ -277,7 +267,7 @@ class LocalDiscord:
                 "certificate_path": str(self.certificate_path),
             },
             "members": [self._member_status(member.id) for member in self.guild.members],
-            "voice_states": self.state.voice_states(),
+            "voice_states": list(self.state.voice_states.values()),
             "epoch": first.epoch,
             "leaves": {str(user): leaf for user, leaf in first.leaves.items()},
             "channels": [self._channel_status(channel.id) for channel in self.guild.voice_channels],
@@ -309,10 +299,6 @@ class LocalDiscord:
             "pending_transitions": list(delivery.pending_transitions),
         }
 
-    def recommend_shards(self, count: int) -> None:
-        """Let GET /gateway/bot recommend so many shards."""
-        self.gateway.recommended_shards = count
-
     def switch_endpoint(self) -> None:
         """Name the other of the two voice servers from now on. Who is connected stays where they are."""
         self._voice_port_in_use = 1 - self._voice_port_in_use
@@ -322,7 +308,7 @@ class LocalDiscord:
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
         stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
-        await loop.create_datagram_endpoint(lambda: self.media, (self._host, 0))
+        await loop.create_datagram_endpoint(lambda: self.media, (HOST, 0))
         stack.callback(self.media.close)
         stack.callback(self.voice_gateway.close)
         stack.callback(self.gateway.close)
@@ -358,10 +344,10 @@ class LocalDiscord:
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
         try:
-            await web.TCPSite(runner, self._host, port, ssl_context=tls).start()
+            await web.TCPSite(runner, HOST, port, ssl_context=tls).start()
         except OSError as error:
             raise LocalDiscordError(
-                f"The local Discord cannot listen on {self._host}:{port} ({error.strerror}). Stop the program that "
+                f"The local Discord cannot listen on {HOST}:{port} ({error.strerror}). Stop the program that "
                 "uses that port, or choose another one (0 takes a free one)."
             ) from error
         return int(runner.addresses[0][1])

@@ -86,7 +86,7 @@ class RoomUnderTest:
     @asynccontextmanager
     async def entered(self) -> AsyncIterator[None]:
         """Bring the people in, and let them talk until the block ends."""
-        self.discord.watch_voice(self._on_voice)
+        self.discord.voice_gateway.watch = self._on_voice
         first, second = (scripted_member(self.discord, person) for person, _ in SPEAKERS)
         async with first, second:
             self.people = [first, second]

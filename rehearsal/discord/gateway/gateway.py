@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 
@@ -19,16 +20,12 @@ from rehearsal.discord.gateway.sessions import GatewaySession, SessionTable
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.granted import channel_permissions
 from rehearsal.discord.guild.identity import KNOWN, PRIVILEGED, Intent, bot_of_token, shard_of
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import LocalGuild, VoiceCredentials
 from rehearsal.discord.websockets import GatewayConnection, HeartbeatWatch
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import GuildSpec
 
 _log = structlog.get_logger()
 
@@ -164,7 +161,7 @@ class Gateway:
         """
         before = self._state.guild
         members = {each.id: each for each in guild.members}
-        for state in self._state.voice_states():
+        for state in list(self._state.voice_states.values()):
             if int(state["user_id"]) not in members or not guild.is_voice(int(state["channel_id"])):
                 self.leave(int(state["user_id"]))
         self._state.guild, about = guild, {"guild_id": str(guild.id)}
@@ -203,7 +200,7 @@ class Gateway:
         self.broadcast("THREAD_DELETE", {key: gone[key] for key in ("id", "guild_id", "parent_id", "type")})
 
     def invalidate(
-        self, user_id: int, *, stays_in_voice: bool, ready_after_s: float = 0.0, resumable: bool = False
+        self, user_id: int, *, stays_in_voice: float = 1, ready_after_s: float = 0.0, resumable: float = 0
     ) -> None:
         """Invalidate a bot's sessions (op 9). Unless they are `resumable`, they end, and its client identifies again.
 
@@ -212,7 +209,7 @@ class Gateway:
         for session in self.sessions.of_user(user_id):
             connection = session.connection if resumable else self.sessions.end(session)
             if connection is not None:
-                connection.send_json({"op": _INVALID_SESSION, "d": resumable})
+                connection.send_json({"op": _INVALID_SESSION, "d": bool(resumable)})
         if ready_after_s:
             self.sessions.delay_next(user_id, ready_after_s)
         if not stays_in_voice:
@@ -223,10 +220,10 @@ class Gateway:
         for connection in self._connections_of(user_id):
             connection.send_json({"op": _RECONNECT, "d": None})
 
-    def cut_off(self, user_id: int, code: int) -> None:
+    def cut_off(self, user_id: int, *, close_code: float = 0) -> None:
         """Close a bot's websockets with a close code; 0: without a close frame. 4007 and 4009 end the session too."""
         for connection in self._connections_of(user_id):
-            self._close(connection, code)
+            self._close(connection, int(close_code))
 
     def _close(self, connection: GatewayConnection, code: int) -> None:
         session = self.sessions.of_connection(connection)
@@ -364,8 +361,8 @@ class Gateway:
     def _show(self, session: GatewaySession, seen: Sequence[LocalGuild]) -> None:
         """Send the guilds with who is in voice, and with all other members only to a bot that sees presences."""
         for state in seen:
-            voice_states = state.voice_states() if session.intents & Intent.GUILD_VOICE_STATES else []
-            in_voice = {each["user_id"] for each in state.voice_states()} | {str(session.user_id)}
+            voice_states = list(state.voice_states.values()) if session.intents & Intent.GUILD_VOICE_STATES else []
+            in_voice = {each["user_id"] for each in state.voice_states.values()} | {str(session.user_id)}
             everybody = session.intents & Intent.GUILD_PRESENCES
             members = [state.member(each.id) for each in state.guild.members if everybody or str(each.id) in in_voice]
             session.dispatch("GUILD_CREATE", payloads.guild_create(state.guild, members, voice_states))
@@ -407,7 +404,7 @@ class Gateway:
         if wanted is None:
             self.leave(session.user_id)
             return
-        state = self._state.voice_state(session.user_id)
+        state = self._state.voice_states.get(session.user_id)
         former = self._voice_sessions.get(session.user_id, session.id)
         stays = state is not None and state["channel_id"] == str(wanted) and former == session.id
         flags_change = state is not None and (state["self_mute"], state["self_deaf"]) != (mute, deaf)
@@ -438,7 +435,7 @@ class Gateway:
             raise LocalDiscordError(f"The bot may not connect to {spec.name}.")
         others = [
             state
-            for state in self._state.voice_states()
+            for state in self._state.voice_states.values()
             if state["channel_id"] == str(channel_id) and state["user_id"] != str(user_id)
         ]
         if spec.user_limit and len(others) >= spec.user_limit and not granted & DiscordPermission.MOVE_MEMBERS:

@@ -10,18 +10,14 @@ import re
 import secrets
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.granted import channel_permissions
+from rehearsal.discord.guild.payloads import Json
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import Channel, GuildSpec
 
 # The oldest messages are deleted beyond this number, so that `--serve` can run for days.
 _MESSAGES_KEPT = 1000
@@ -98,12 +94,12 @@ class LocalGuild:
 
     def __init__(self, guild: GuildSpec, *, beside: LocalGuild | None = None) -> None:
         self.guild = guild
-        self._voice_states: dict[int, Json] = {}
-        self._tokens: dict[int, str] = {}  # user id -> voice token in force
-        self._messages: dict[int, Json] = {}
-        # The names of the threads, by their id, and the threads as Discord describes them.
-        self.threads: dict[int, str] = {}
-        self._threads: dict[int, Json] = {}
+        # The voice states of those who are in a channel, and the voice tokens in force, by their members.
+        self.voice_states: dict[int, Json] = {}
+        self.voice_tokens: dict[int, str] = {}
+        # Messages and threads by their ids, as the API sends them.
+        self.written: dict[int, Json] = {}
+        self.threads: dict[int, Json] = {}
         self._message_order: deque[int] = deque()
         self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
@@ -145,14 +141,14 @@ class LocalGuild:
         if not self.guild.is_voice(channel_id):
             known = ", ".join(str(channel.id) for channel in self.guild.voice_channels)
             raise LocalDiscordError(f"Channel {channel_id} is not a voice channel. The voice channels are {known}.")
-        old = self._voice_states.get(user_id)
+        old = self.voice_states.get(user_id)
         stays = old is not None and old["channel_id"] == str(channel_id)
         session_id = old["session_id"] if old is not None and stays and not anew else secrets.token_hex(16)
         state = self._voice_state(user_id, channel_id, session_id, self_mute=self_mute, self_deaf=self_deaf)
         if self.guild.is_stage(channel_id):
             # A member enters a stage as part of the audience.
             state["suppress"] = old["suppress"] if old is not None and stays else True
-        self._voice_states[user_id] = state
+        self.voice_states[user_id] = state
         return state
 
     def set_stage_role(self, user_id: int, *, suppress: bool, asks_at: str | None) -> Json:
@@ -160,37 +156,25 @@ class LocalGuild:
         state.
         """
         changed = {"suppress": suppress, "request_to_speak_timestamp": asks_at}
-        state = self._voice_states[user_id] = {**self._voice_states[user_id], **changed}
+        state = self.voice_states[user_id] = {**self.voice_states[user_id], **changed}
         return state
 
     def leave_voice(self, user_id: int) -> Json | None:
         """Remove a member from voice. Return the voice state to send, or None if the member was in no channel."""
-        old = self._voice_states.pop(user_id, None)
-        self._tokens.pop(user_id, None)
+        old = self.voice_states.pop(user_id, None)
+        self.voice_tokens.pop(user_id, None)
         if old is None:
             return None
         return self._voice_state(user_id, None, old["session_id"], self_mute=False, self_deaf=False)
 
     def issue_voice_server(self, user_id: int, endpoint: str) -> Json:
         """Make a new voice token and return the data of VOICE_SERVER_UPDATE. The old token becomes invalid."""
-        token = self._tokens[user_id] = secrets.token_hex(8)
+        token = self.voice_tokens[user_id] = secrets.token_hex(8)
         return {"token": token, "guild_id": str(self.guild.id), "endpoint": endpoint}
-
-    def voice_token(self, user_id: int) -> str | None:
-        """Return the member's current voice token, or None."""
-        return self._tokens.get(user_id)
-
-    def voice_state(self, user_id: int) -> Json | None:
-        """Return a member's voice state, or None."""
-        return self._voice_states.get(user_id)
-
-    def voice_states(self) -> list[Json]:
-        """Return the voice states of all members who are in a channel."""
-        return list(self._voice_states.values())
 
     def voice_channel_of(self, user_id: int) -> int | None:
         """Return the id of the member's voice channel, or None."""
-        state = self._voice_states.get(user_id)
+        state = self.voice_states.get(user_id)
         return None if state is None else int(state["channel_id"])
 
     def _voice_state(
@@ -220,7 +204,7 @@ class LocalGuild:
 
     def channel_of(self, channel_id: int) -> Channel:
         """Return a channel of the guild; for a thread, the channel that it is in."""
-        thread = self.thread(channel_id)
+        thread = self.threads.get(channel_id)
         wanted = channel_id if thread is None else int(thread["parent_id"])
         return next(channel for channel in self.guild.channels if channel.id == wanted)
 
@@ -232,41 +216,28 @@ class LocalGuild:
     def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
         """Begin a thread in a text channel and return it."""
         thread_id = self.snowflake()
-        self.threads[thread_id] = name
         thread = payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
-        self._threads[thread_id] = thread
+        self.threads[thread_id] = thread
         return thread
 
     def change_thread(self, thread_id: int, changes: Json) -> Json:
         """Change what is told of a thread (`archived`, `locked`), and return it."""
-        thread = self._threads[thread_id]
+        thread = self.threads[thread_id]
         thread["thread_metadata"] |= changes
         return thread
 
     def delete_thread(self, thread_id: int) -> Json:
         """Delete a thread with its messages, and return it."""
-        del self.threads[thread_id]
-        self._messages = {key: each for key, each in self._messages.items() if each["channel_id"] != str(thread_id)}
-        return self._threads.pop(thread_id)
-
-    def thread(self, thread_id: int) -> Json | None:
-        """Return a thread of the guild, or None."""
-        return self._threads.get(thread_id)
+        self.written = {key: each for key, each in self.written.items() if each["channel_id"] != str(thread_id)}
+        return self.threads.pop(thread_id)
 
     def add_message(self, payload: Json) -> None:
         """Add a message, and delete the oldest message when there are too many."""
         message_id = int(payload["id"])
-        self._messages[message_id] = payload
+        self.written[message_id] = payload
         self._message_order.append(message_id)
         while len(self._message_order) > _MESSAGES_KEPT:
-            self._messages.pop(self._message_order.popleft(), None)
-
-    def message(self, message_id: int) -> Json | None:
-        """Return a message as the API sends it, or None."""
-        return self._messages.get(message_id)
-
-    def delete_message(self, message_id: int) -> Json | None:
-        return self._messages.pop(message_id, None)
+            self.written.pop(self._message_order.popleft(), None)
 
     def messages(self) -> tuple[PostedMessage, ...]:
         """Return the messages of all text channels, oldest first."""
@@ -278,7 +249,7 @@ class LocalGuild:
                 content=self.shown(payload["content"], self.guild.locale),
                 payload=payload,
             )
-            for payload in self._messages.values()
+            for payload in self.written.values()
         )
 
     def shown(self, content: str, locale: str) -> str:

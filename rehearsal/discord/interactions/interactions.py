@@ -9,22 +9,19 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rehearsal.discord.gateway.gateway import Gateway
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.state import BUTTON, STRING_MENU, LocalGuild, buttons_of, menus_of
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult, ReplyKind
 from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
 from rehearsal.errors import LocalDiscordError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rehearsal.discord.gateway.gateway import Gateway
-    from rehearsal.discord.guild.payloads import Json
 
 # The time limits are Discord's.
 RESPONSE_TIMEOUT_S = 3.0
@@ -256,7 +253,7 @@ class Interactions:
     def _event(self, interaction: _Interaction, user_id: int, data: Json) -> Json:
         guild = self._state.guild
         here = interaction.channel_id
-        shown = self._state.thread(here) or payloads.channel(guild, self._state.channel_of(here))
+        shown = self._state.threads.get(here) or payloads.channel(guild, self._state.channel_of(here))
         bits = str(self._state.permissions_in(here, user_id))
         return {
             "id": str(interaction.result.id),
@@ -365,7 +362,7 @@ class Interactions:
         message = self.message(application_id, token, which)
         number = int(message["id"])
         del self._find(application_id, token).messages[number]
-        self._state.delete_message(number)
+        self._state.written.pop(number, None)
 
     def _find(self, application_id: int, token: str) -> _Interaction:
         interaction = self._by_token.get(token)

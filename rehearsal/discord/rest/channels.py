@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from aiohttp import web
 
+from rehearsal.discord.gateway.gateway import Gateway
 from rehearsal.discord.guild import payloads
+from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.state import LocalGuild
 from rehearsal.discord.limits import RefusedError, edit_message, new_message_fields, refusal
 from rehearsal.discord.rest.wire import BotHandler, body_of, json_response, limited, number_in
 from rehearsal.discord.specification import FormMistake
-
-if TYPE_CHECKING:
-    from rehearsal.discord.gateway.gateway import Gateway
-    from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.state import LocalGuild
 
 _P = DiscordPermission
 _UNKNOWN_CHANNEL = (404, 10003, "Unknown Channel")
@@ -67,7 +63,7 @@ class ChannelRoutes:
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
         self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL)
-        if (thread := self._state.thread(channel_id)) is not None:
+        if (thread := self._state.threads.get(channel_id)) is not None:
             return json_response(thread)
         guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == channel_id)
@@ -79,7 +75,7 @@ class ChannelRoutes:
         A channel is no thread: to change one, a bot would need more than its invitation asks for.
         """
         channel_id = self._channel(request)
-        thread, data = self._state.thread(channel_id), await body_of(request)
+        thread, data = self._state.threads.get(channel_id), await body_of(request)
         granted = self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL if thread else _P.MANAGE_CHANNELS)
         if thread is None:
             raise RefusedError(400, 50024, "Cannot execute action on this channel type")
@@ -130,7 +126,7 @@ class ChannelRoutes:
             return None
         if not self._check_granted(channel_id, bot_id, _P.VIEW_CHANNEL) & _P.READ_MESSAGE_HISTORY:
             raise RefusedError(*_NO_HISTORY)
-        found = self._state.message(int(reference["message_id"]))
+        found = self._state.written.get(int(reference["message_id"]))
         if found is not None and found["channel_id"] == str(channel_id):
             return found
         if reference.get("fail_if_not_exists", True):
@@ -172,7 +168,7 @@ class ChannelRoutes:
 
     async def _delete_message(self, request: web.Request, bot_id: int) -> web.Response:
         message = self._own_message(request, bot_id)
-        self._state.delete_message(int(message["id"]))
+        self._state.written.pop(int(message["id"]), None)
         gone = {key: message[key] for key in ("id", "channel_id", "guild_id")}
         self._gateway.broadcast("MESSAGE_DELETE", gone)
         return web.Response(status=204)
@@ -209,14 +205,14 @@ class ChannelRoutes:
 
     def _message(self, request: web.Request) -> Json:
         channel_id = self._channel(request)
-        message = self._state.message(number_in(request, "message"))
+        message = self._state.written.get(number_in(request, "message"))
         if message is None or message["channel_id"] != str(channel_id):
             raise RefusedError(*_UNKNOWN_MESSAGE)
         return message
 
     def _open_for_writing(self, channel_id: int, bot_id: int) -> None:
         """Open a thread that is archived, as a message does. Raises `RefusedError` if it is locked."""
-        thread = self._state.thread(channel_id)
+        thread = self._state.threads.get(channel_id)
         told = {} if thread is None else thread["thread_metadata"]
         may_manage = self._state.permissions_in(channel_id, bot_id) & _P.MANAGE_THREADS
         if told.get("locked") and not may_manage:
@@ -226,7 +222,7 @@ class ChannelRoutes:
 
     def _own_message(self, request: web.Request, bot_id: int) -> Json:
         message = self._message(request)
-        thread = self._state.thread(int(message["channel_id"]))
+        thread = self._state.threads.get(int(message["channel_id"]))
         if thread is not None and thread["thread_metadata"]["archived"]:
             raise RefusedError(*_THREAD_ARCHIVED)
         if message["author"]["id"] != str(bot_id):

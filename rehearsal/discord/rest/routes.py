@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import structlog
 from aiohttp import web
 
+from rehearsal.discord.gateway.gateway import Gateway
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.granted import permission_bits
 from rehearsal.discord.guild.identity import Intent, bot_of_token
 from rehearsal.discord.guild.permissions import DiscordPermission
+from rehearsal.discord.guild.state import LocalGuild
+from rehearsal.discord.interactions.interactions import Interactions
 from rehearsal.discord.limits import RefusedError
 from rehearsal.discord.rest.channels import ChannelRoutes
+from rehearsal.discord.rest.gate import RestGate
 from rehearsal.discord.rest.wire import (
     API_PREFIX,
     BotHandler,
@@ -27,14 +32,6 @@ from rehearsal.discord.rest.wire import (
     number_in,
     translated,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rehearsal.discord.gateway.gateway import Gateway
-    from rehearsal.discord.guild.state import LocalGuild
-    from rehearsal.discord.interactions.interactions import Interactions
-    from rehearsal.discord.rest.gate import RestGate
 
 _log = structlog.get_logger()
 
@@ -75,20 +72,11 @@ class RestApi:
         hook = "/webhooks/{application}/{token}"
         table: list[tuple[str, str, Handler]] = [
             ("GET", "/gateway", self._get_gateway),
-            ("GET", "/gateway/bot", self._for_bot(self._get_gateway_bot)),
-            ("GET", "/users/@me", self._for_bot(self._get_me)),
-            ("GET", "/users/@me/guilds", self._for_bot(self._get_my_guilds)),
+            *[("GET", path, self._for_bot(_told(tell))) for path, tell in self._tells().items()],
             ("DELETE", "/users/@me/guilds/{guild}", self._for_bot(self._leave_guild)),
             ("GET", "/users/{user}", self._for_bot(self._get_user)),
-            ("GET", "/applications/@me", self._for_bot(self._get_application)),
-            ("GET", "/oauth2/applications/@me", self._for_bot(self._get_application)),
-            ("GET", "/applications/{application}/emojis", self._for_bot(self._no_emojis)),
-            ("GET", "/soundboard-default-sounds", self._for_bot(self._nothing)),
             *[("GET", path, self._for_bot(self._get_commands)) for path in (commands, guild_commands)],
             *[("PUT", path, self._for_bot(self._put_commands)) for path in (commands, guild_commands)],
-            ("GET", "/guilds/{guild}", self._for_bot(self._get_guild)),
-            ("GET", "/guilds/{guild}/channels", self._for_bot(self._get_channels)),
-            ("GET", "/guilds/{guild}/roles", self._for_bot(self._get_roles)),
             ("GET", "/guilds/{guild}/members", self._for_bot(self._get_members)),
             ("GET", "/guilds/{guild}/members/{user}", self._for_bot(self._get_member)),
             ("PATCH", "/guilds/{guild}/members/@me", self._for_bot(self._patch_me)),
@@ -108,12 +96,33 @@ class RestApi:
             for method, path, handler in table
         ]
 
+    def _tells(self) -> dict[str, Callable[[int], Any]]:
+        """Return what is told by a bot's id alone, by path. A Discord with several guilds tells of the first."""
+        return {
+            "/gateway/bot": lambda bot_id: {
+                "url": self._gateway_url(),
+                "shards": self._gateway.recommended_shards,
+                "session_start_limit": self._gateway.sessions.start_limit(bot_id),
+            },
+            "/users/@me": lambda bot_id: payloads.own_user(self._state.guild, bot_id),
+            "/users/@me/guilds": lambda bot_id: [payloads.my_guild(self._state.guild, bot_id)],
+            "/applications/@me": lambda bot_id: payloads.application(self._state.guild, bot_id),
+            "/oauth2/applications/@me": lambda bot_id: payloads.application(self._state.guild, bot_id),
+            "/applications/{application}/emojis": lambda _: {"items": []},
+            "/soundboard-default-sounds": lambda _: [],
+            "/guilds/{guild}": lambda _: payloads.guild_object(self._state.guild),
+            "/guilds/{guild}/channels": lambda _: payloads.channels(self._state.guild),
+            "/guilds/{guild}/roles": lambda _: payloads.roles(self._state.guild),
+        }
+
     def _for_bot(self, handler: BotHandler) -> Handler:
         async def authenticated(request: web.Request) -> web.Response:
             authorization = request.headers.get("Authorization", "")
             bot_id = bot_of_token(self._state.guild, authorization) if authorization.startswith("Bot ") else None
             if bot_id is None:
                 raise RefusedError(*_UNAUTHORIZED)
+            if request.match_info.get("guild", guild := str(self._state.guild.id)) != guild:
+                raise RefusedError(404, 10004, "Unknown Guild")
             return await handler(request, bot_id)
 
         return authenticated
@@ -123,64 +132,25 @@ class RestApi:
     async def _get_gateway(self, request: web.Request) -> web.Response:
         return json_response({"url": self._gateway_url()})
 
-    async def _get_gateway_bot(self, request: web.Request, bot_id: int) -> web.Response:
-        limit = self._gateway.sessions.start_limit(bot_id)
-        return json_response(
-            {"url": self._gateway_url(), "shards": self._gateway.recommended_shards, "session_start_limit": limit}
-        )
-
-    async def _get_me(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.own_user(self._state.guild, bot_id))
-
-    async def _get_my_guilds(self, request: web.Request, bot_id: int) -> web.Response:
-        """Return this guild. A Discord with several tells of the first alone."""
-        return json_response([payloads.my_guild(self._state.guild, bot_id)])
-
     async def _leave_guild(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
         self._gateway.kick(bot_id)
         return web.Response(status=204)
 
     async def _get_user(self, request: web.Request, bot_id: int) -> web.Response:
         return json_response(payloads.guild_user(self._state.guild, self._member(request)))
 
-    async def _get_application(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response(payloads.application(self._state.guild, bot_id))
-
-    async def _no_emojis(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response({"items": []})
-
-    async def _nothing(self, request: web.Request, bot_id: int) -> web.Response:
-        return json_response([])
-
-    async def _get_guild(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
-        return json_response(payloads.guild_object(self._state.guild))
-
-    async def _get_channels(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
-        guild = self._state.guild
-        return json_response(payloads.channels(guild))
-
-    async def _get_roles(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
-        return json_response(payloads.roles(self._state.guild))
-
     async def _get_members(self, request: web.Request, bot_id: int) -> web.Response:
         """Return all members to a bot whose owner has allowed it to see them (Discord's "List Guild Members")."""
-        self._check_guild(request)
         guild = self._state.guild
         if not guild.member(bot_id).privileged_intents & Intent.GUILD_MEMBERS:
             raise RefusedError(*_MISSING_ACCESS)
         return json_response([payloads.guild_member(guild, member.id) for member in guild.members])
 
     async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
         return json_response(self._state.member(self._member(request)))
 
     async def _patch_me(self, request: web.Request, bot_id: int) -> web.Response:
         """Change the bot's own nickname."""
-        self._check_guild(request)
         nickname = (await body_of(request)).get("nick") or None
         if not permission_bits(self._state.guild, bot_id) & DiscordPermission.CHANGE_NICKNAME:
             raise RefusedError(*_MISSING_PERMISSIONS)
@@ -189,16 +159,14 @@ class RestApi:
         return json_response(member)
 
     async def _get_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
-        state = self._state.voice_state(bot_id)
+        state = self._state.voice_states.get(bot_id)
         if state is None:
             raise RefusedError(*_UNKNOWN_VOICE_STATE)
         return json_response(state)
 
     async def _patch_my_voice_state(self, request: web.Request, bot_id: int) -> web.Response:
-        self._check_guild(request)
         data = await body_of(request)
-        state = self._state.voice_state(bot_id)
+        state = self._state.voice_states.get(bot_id)
         if state is None or str(data.get("channel_id")) != state["channel_id"]:
             raise RefusedError(*_UNKNOWN_VOICE_STATE)
         guild = self._state.guild
@@ -225,10 +193,7 @@ class RestApi:
     def _command_scope(self, request: web.Request, bot_id: int) -> int | None:
         if request.match_info["application"] != str(bot_id):
             raise RefusedError(*_MISSING_ACCESS)
-        if "guild" not in request.match_info:
-            return None
-        self._check_guild(request)
-        return self._state.guild.id
+        return self._state.guild.id if "guild" in request.match_info else None
 
     # --- interactions ------------------------------------------------------------------------------------------
 
@@ -261,10 +226,6 @@ class RestApi:
         _log.info("rest_route_unknown", method=request.method, path=request.path)
         raise RefusedError(404, 0, "404: Not Found")
 
-    def _check_guild(self, request: web.Request) -> None:
-        if request.match_info["guild"] != str(self._state.guild.id):
-            raise RefusedError(404, 10004, "Unknown Guild")
-
     def _member(self, request: web.Request) -> int:
         user_id = number_in(request, "user")
         if not self._state.guild.has_member(user_id):
@@ -285,6 +246,13 @@ def rest_routes(guilds: Sequence[RestApi], gate: RestGate) -> list[web.RouteDef]
         web.route(method, path, gate.guarded(method, path.removeprefix(API_PREFIX), _of_guild(guilds, number)))
         for number, (method, path, _) in enumerate(guilds[0].handlers())
     ]
+
+
+def _told(tell: Callable[[int], Any]) -> BotHandler:
+    async def told(request: web.Request, bot_id: int) -> web.Response:
+        return json_response(tell(bot_id))
+
+    return told
 
 
 def _of_guild(guilds: Sequence[RestApi], number: int) -> Handler:

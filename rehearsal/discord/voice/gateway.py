@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import structlog
 
 from rehearsal.discord.dave.group import DaveOpcode
+from rehearsal.discord.guild.state import LocalGuild
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import SSRC_STEP, Forwarder, MediaLeg
 from rehearsal.discord.voice.voice_room import VoiceRoom, VoiceSession
 from rehearsal.discord.websockets import GatewayConnection, HeartbeatWatch
-
-if TYPE_CHECKING:
-    from rehearsal.discord.guild.state import LocalGuild
 
 _log = structlog.get_logger()
 
@@ -208,8 +206,8 @@ class VoiceGateway:
 
     def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         user_id = _snowflake(data.get("user_id"))
-        state = self._state.voice_state(user_id)
-        token = self._state.voice_token(user_id)
+        state = self._state.voice_states.get(user_id)
+        token = self._state.voice_tokens.get(user_id)
         if data.get("server_id") != str(self._state.guild.id):
             connection.close(VoiceCloseCode.SERVER_NOT_FOUND, "Server not found")
         elif state is None or token is None or data.get("token") != token:
@@ -255,7 +253,7 @@ class VoiceGateway:
         if data.get("server_id") != str(self._state.guild.id):
             connection.close(VoiceCloseCode.SERVER_NOT_FOUND, "Server not found")
             return
-        if data.get("token") != self._state.voice_token(session.user_id):
+        if data.get("token") != self._state.voice_tokens.get(session.user_id):
             connection.close(VoiceCloseCode.AUTHENTICATION_FAILED, "Authentication failed")
             return
         former = session.connection

@@ -354,7 +354,7 @@ async def test_a_transcript_goes_into_a_thread_or_a_file(local: LocalDiscord, cl
     posted = await room_channel.posts.begin(Text("I answer."))
     await room_channel.posts.fill(posted, ("transcript.md", b"Ada: Hello."))
     threads = local.state.threads
-    assert list(threads.values()) == ["What is said in Evening"]
+    assert [each["name"] for each in threads.values()] == ["What is said in Evening"]
     assert [message.channel_id for message in local.messages] == [*threads, 602, 602, LOUNGE]
     assert [message.content for message in local.messages][1:3] == [NO_WORDS_YET, "Ben: Hello."]
     assert local.messages[3].payload["attachments"][0]["filename"] == "transcript.md"

@@ -168,7 +168,7 @@ async def test_discords_recommendation_and_limit_are_heeded(local: LocalDiscord)
     """`auto` takes as many shards as Discord says. Fewer are pointed out. A start is refused when no more are allowed,
     and a bot with one shard asks nothing.
     """
-    local.recommend_shards(3)
+    local.gateway.recommended_shards = 3
     assert await chosen_shards(settings_for(local), None) == whole(3)
     with structlog.testing.capture_logs() as logged:
         assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
@@ -179,7 +179,7 @@ async def test_discords_recommendation_and_limit_are_heeded(local: LocalDiscord)
     with pytest.raises(SetupError, match="refused"):
         await chosen_shards(settings_for(local, token="9999.nobody"), None)
     for absurd in (0, 1_000_000_000):
-        local.recommend_shards(absurd)
+        local.gateway.recommended_shards = absurd
         with pytest.raises(SetupError, match="how many"):
             await chosen_shards(settings_for(local), None)
     with pytest.raises(SetupError, match="reached"):

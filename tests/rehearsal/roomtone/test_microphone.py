@@ -74,7 +74,7 @@ async def test_voices_go_both_ways(local_discord: DiscordForTests, tmp_path: Pat
             while np.abs(np.frombuffer(await socket.receive_bytes(), "<i2", offset=4)).max() < 1_000:
                 pass
             await speaking
-        await settle(lambda: not any(state["user_id"] == str(ADA) for state in local.state.voice_states()))
+        await settle(lambda: not any(state["user_id"] == str(ADA) for state in local.state.voice_states.values()))
 
 
 def test_the_oldest_goes_where_nobody_takes_it() -> None:
