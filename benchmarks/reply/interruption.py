@@ -78,8 +78,8 @@ async def _interrupt(
     if not broke_off:
         return None
     reply = next(one for one in room.record.replies[replies:] if one.interrupted)
-    silent_at = room.heard.last_voiced_at(since=asked.speech_ended_at, until=reply.ended_at + _GAP_S / 2)
+    voiced = room.heard.voiced_at(since=asked.speech_ended_at, until=reply.ended_at + _GAP_S / 2)
     # The bot answers the interruption too. Wait for the end of that answer before the next question.
     await room.record.wait_until(lambda: len(room.record.replies) > replies + 1, timeout_s=_STOP_TIMEOUT_S)
     await asyncio.sleep(_GAP_S)
-    return None if silent_at is None else (silent_at - qualified_at) * 1000
+    return None if voiced is None else (voiced[1] - qualified_at) * 1000

@@ -148,7 +148,7 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
     if reply is None:
         return None
     heard = next(one for one in answered.utterances if one.utterance_id == reply.utterance_id)
-    received = room.heard.first_voiced_at(since=reply.first_audio_at - _LEAD_S, until=reply.ended_at + _TAIL_S)
+    received = room.heard.voiced_at(since=reply.first_audio_at - _LEAD_S, until=reply.ended_at + _TAIL_S)
     transcribed = next(
         (
             line
@@ -167,10 +167,10 @@ def _sample(room: BenchmarkRoom, answered: _Answered, *, end_s: float) -> Latenc
         context.at,
         reply.first_audio_at - synthesis_s,
         reply.first_audio_at,
-        received,
+        received[0],
     )
     return LatencySample(
-        total_ms=(received - end) * 1000,
+        total_ms=(received[0] - end) * 1000,
         to_text_ms=(heard.text_at - end) * 1000,
         stages=stages_between(end, moments),
     )

@@ -83,25 +83,18 @@ class MediaSocket(asyncio.DatagramProtocol):
     *Cancellation*: `discover` can be cancelled. The socket stays usable.
     """
 
-    def __init__(self, on_datagram: Callable[[bytes, float], None], clock: Callable[[], float]) -> None:
+    def __init__(self, on_datagram: Callable[[bytes, float], None]) -> None:
         self._on_datagram = on_datagram
-        self._clock = clock
         self._discovered: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
         self._transport: asyncio.DatagramTransport | None = None
 
     @classmethod
-    async def open(
-        cls,
-        server: tuple[str, int],
-        on_datagram: Callable[[bytes, float], None],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> Self:
+    async def open(cls, server: tuple[str, int], on_datagram: Callable[[bytes, float], None]) -> Self:
         """Return a socket that exchanges datagrams only with `server`. Raises `OSError`."""
         loop = asyncio.get_running_loop()
         # The transport is not stored in connection_made: up to Python 3.11 the transport passed there is not of the
         # type DatagramTransport.
-        transport, media = await loop.create_datagram_endpoint(lambda: cls(on_datagram, clock), remote_addr=server)
+        transport, media = await loop.create_datagram_endpoint(lambda: cls(on_datagram), remote_addr=server)
         media._transport = transport
         return media
 
@@ -132,7 +125,7 @@ class MediaSocket(asyncio.DatagramProtocol):
         if not self._discovered.done() and (reply := discovery_reply(data)) is not None:
             self._discovered.set_result(reply)
             return
-        self._on_datagram(data, self._clock())
+        self._on_datagram(data, time.monotonic())
 
     def error_received(self, exc: Exception) -> None:
         """Ignore ICMP errors. A server that restarts also closes the websocket, which is noticed elsewhere."""

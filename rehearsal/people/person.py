@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -33,26 +33,18 @@ class Pacer:
     Use one pacer for each talkspurt. *Cancellation*: a wait can be cancelled. The pacer stays usable.
     """
 
-    def __init__(
-        self,
-        frame_s: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-    ) -> None:
+    def __init__(self, frame_s: float) -> None:
         """Start now, so that frame 0 is due at once."""
         self._frame_s = frame_s
-        self._clock = clock
-        self._sleep = sleep
-        self.started_at = clock()
+        self.started_at = time.monotonic()
         self.worst_late_s = 0.0
 
     async def until(self, index: int) -> float:
         """Wait until frame `index` is due. Return the time at which the frame is sent."""
         due = self.started_at + index * self._frame_s
         # Even a late frame yields once to the event loop, so that a burst after a stall does not block other tasks.
-        await self._sleep(max(0.0, due - self._clock()))
-        now = self._clock()
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        now = time.monotonic()
         self.worst_late_s = max(self.worst_late_s, now - due)
         return now
 
@@ -95,20 +87,18 @@ class ScriptedPerson:
         tls: ssl.SSLContext,
         leave: LeaveChannel | None = None,
         on_opus: Callable[[ReceivedOpus], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`join` and `leave` act on the local Discord. `tls` trusts the certificate of Discord's voice websocket.
         `on_opus`: gets each packet as it arrives.
         """
         self.user_id = user_id
         self.name = name
-        self._clock = clock
         self._heard: dict[int, ReceivedSpeech] = {}
         self._spoken = count()
         self._pass_on = on_opus
         self._sound = asyncio.Event()
         self._speech_lock = asyncio.Lock()
-        self._connection = PersonVoiceConnection(join=join, leave=leave, tls=tls, on_opus=self._on_opus, clock=clock)
+        self._connection = PersonVoiceConnection(join=join, leave=leave, tls=tls, on_opus=self._on_opus)
 
     async def __aenter__(self) -> Self:
         """Join the channel. Raises `PersonError` when the voice server refuses the connection."""
@@ -181,7 +171,7 @@ class ScriptedPerson:
                 await self._connection.set_speaking(False)
 
     async def _send_clip(self, clip: Clip) -> ClipPlayback:
-        pacer = Pacer(FRAME_S, clock=self._clock)
+        pacer = Pacer(FRAME_S)
         sent = 0
         speech_started_at = speech_ended_at = pacer.started_at
         for index, packet in enumerate(clip.packets):
@@ -223,12 +213,12 @@ class ScriptedPerson:
         Raises `PersonError` when the user still speaks after `timeout_s`.
         """
         received = self.heard(user_id)
-        asked_at = self._clock()
+        asked_at = time.monotonic()
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     quiet_at = max(asked_at, received.last_sound_at or asked_at) + quiet_s
-                    left_s = quiet_at - self._clock()
+                    left_s = quiet_at - time.monotonic()
                     if left_s <= 0:
                         return
                     await asyncio.sleep(left_s)

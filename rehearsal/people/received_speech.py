@@ -153,21 +153,11 @@ class ReceivedSpeech:
                 found.append(HeardTalkspurt(packet.ssrc, packet.arrived_at, packet.arrived_at, FRAME_S))
         return found
 
-    def first_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
-        """Return when the first frame that carries voice arrived, or None."""
-        return next((frame.arrived_at for frame in self._voiced(since, until)), None)
-
-    def last_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:
-        """Return when the last frame that carries voice arrived, or None."""
-        last: float | None = None
-        for frame in self._voiced(since, until):
-            last = frame.arrived_at
-        return last
-
-    def _voiced(self, since: float, until: float) -> Iterator[ReceivedFrame]:
-        for frame in self.frames(since=since, until=until):
-            if float(frame_rms(frame.pcm, FRAME_SAMPLES).max(initial=0.0)) > VOICED_RMS:
-                yield frame
+    def voiced_at(self, *, since: float, until: float = float("inf")) -> tuple[float, float] | None:
+        """Return when the first and the last frame that carries voice arrived; None: none does."""
+        frames = self.frames(since=since, until=until)
+        at = [one.arrived_at for one in frames if frame_rms(one.pcm, FRAME_SAMPLES).max(initial=0.0) > VOICED_RMS]
+        return (at[0], at[-1]) if at else None
 
 
 def _decoded(packets: list[ReceivedPacket], rate_hz: int) -> Iterator[ReceivedFrame]:

@@ -53,14 +53,12 @@ class PersonVoiceConnection:
         leave: LeaveChannel | None,
         tls: ssl.SSLContext,
         on_opus: Callable[[ReceivedOpus], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`on_opus` is called in the event loop for each Opus packet. `tls` trusts the server's certificate."""
         self._join = join
         self._leave = leave
         self._tls = tls
         self._on_opus = on_opus
-        self._clock = clock
         self.call: VoiceSessionState | None = None
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
         self._media: MediaSocket | None = None
@@ -160,7 +158,7 @@ class PersonVoiceConnection:
 
     async def _beat(self, call: VoiceSessionState, interval_s: float) -> None:
         while True:
-            await self._send(JsonMessage(_HEARTBEAT, {"t": int(self._clock() * 1000), "seq_ack": call.seq_ack}))
+            await self._send(JsonMessage(_HEARTBEAT, {"t": int(time.monotonic() * 1000), "seq_ack": call.seq_ack}))
             await asyncio.sleep(interval_s)
 
     async def _listen(
@@ -202,7 +200,7 @@ class PersonVoiceConnection:
             for heard in call.open(data, at):
                 self._on_opus(heard)
 
-        self._media = await MediaSocket.open(call.server, on_datagram, clock=self._clock)
+        self._media = await MediaSocket.open(call.server, on_datagram)
         return await self._media.discover(call.ssrc)
 
     # ---- helpers ----

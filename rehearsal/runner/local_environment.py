@@ -203,14 +203,8 @@ class LocalEnvironment:
 
     def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
         """Return when this person received the bot's first and last voiced sound between two times, or None."""
-        for heard in self._heard_of_bot(listener_id):
-            first, last = (
-                heard.first_voiced_at(since=since, until=until),
-                heard.last_voiced_at(since=since, until=until),
-            )
-            if first is not None and last is not None:
-                return first, last
-        return None
+        voiced = (heard.voiced_at(since=since, until=until) for heard in self._heard_of_bot(listener_id))
+        return next(filter(None, voiced), None)
 
     def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
         """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
