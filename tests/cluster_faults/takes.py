@@ -111,15 +111,6 @@ def parts_in(text: str) -> Iterator[HeardPart]:
         yield HeardPart(int(found[1]), int(found[2]) / 10, int(found[3]) / 10)
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """A recogniser was given speech of a room. `at`: when, in monotonic seconds."""
-
-    recogniser: str
-    room: int
-    at: float
-
-
 @dataclass(slots=True)
 class Takes:
     """Every take so far, and the engine of the recogniser.
@@ -129,7 +120,6 @@ class Takes:
 
     executor: Executor | None = None
     all: list[Take] = field(default_factory=list)
-    recognised: list[Recognised] = field(default_factory=list)
 
     def begin(self, room: int, speaker_id: int, sample: Sample, *, question: bool = False) -> Take:
         """Return the next take, which begins now."""
@@ -137,13 +127,11 @@ class Takes:
         self.all.append(take)
         return take
 
-    async def recognise(self, request: TranscriptionRequest, *, recogniser: str = "own") -> Transcription:
-        """Say which parts of which takes the sound has; nothing if it has none. `recogniser`: who asks."""
-        asked_at = time.monotonic()
+    async def recognise(self, request: TranscriptionRequest) -> Transcription:
+        """Say which parts of which takes the sound has; nothing if it has none."""
         latest = self.latest()
         search = partial(find_parts, _coarse(request.pcm), [take.sample.sound for take in latest])
         found = await asyncio.get_running_loop().run_in_executor(self.executor, search)
-        self.recognised += {Recognised(recogniser, latest[index].room, asked_at) for index, _, _ in found}
         texts = [self.text_of(latest[index], from_s, to_s) for index, from_s, to_s in found]
         return Transcription(" ".join(texts), no_speech_probability=0.0 if texts else 1.0)
 
