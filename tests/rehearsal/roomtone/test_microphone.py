@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
 import numpy as np
 import pytest
 
 from bot import events
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.pytest_plugin import DiscordForTests
 from rehearsal.roomtone.microphone import MicrophonePage, NewestQueue
 from tests.patience import PATIENCE_S, settle
 from tests.rehearsal.people.sounds import clip_of, tone
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.discord.server import LocalDiscord
-    from rehearsal.pytest_plugin import DiscordForTests
 
 ADA = 2001
 
