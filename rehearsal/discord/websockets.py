@@ -122,6 +122,20 @@ class WebsocketConnection:
             self.abort()
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
+class ResumableSession:
+    """A client's session on a gateway. Between a disconnect and a resume it has no websocket, and a time to live."""
+
+    connection: GatewayConnection | None
+    expiry: asyncio.TimerHandle | None = None
+
+    def stop_expiry(self) -> None:
+        """Live on: its websocket is back, or it is over already."""
+        if self.expiry is not None:
+            self.expiry.cancel()
+            self.expiry = None
+
+
 class ConnectionHandler(Protocol):
     """Handles the messages of a connection. The two gateways implement this protocol."""
 

@@ -24,6 +24,7 @@ from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.guild.state import LocalGuild, VoiceCredentials
+from rehearsal.discord.timers import Timers
 from rehearsal.discord.websockets import GatewayConnection, HeartbeatWatch
 from rehearsal.errors import LocalDiscordError
 
@@ -91,9 +92,9 @@ class Gateway:
         self._guilds.append(self)
         # When each websocket sent its last messages.
         self._sent: dict[GatewayConnection, deque[float]] = {}
-        # How long a voice server is looked for (the fault "no_voice_server"), and the timers of those looked for now.
+        # How long a voice server is looked for (the fault "no_voice_server").
         self.voice_server_after_s = 0.0
-        self._looking: set[asyncio.TimerHandle] = set()
+        self._timers = Timers()
         # The sessions to which the bots' voice states in the guild belong.
         self._voice_sessions: dict[int, str] = {}
         # What GET /gateway/bot says.
@@ -102,8 +103,7 @@ class Gateway:
     def close(self) -> None:
         self._heartbeats.close()
         self.sessions.close()
-        for timer in self._looking:
-            timer.cancel()
+        self._timers.close()
 
     def online(self, user_id: int) -> bool:
         """Return whether the bot has a session with a websocket that sees the guild."""
@@ -140,17 +140,9 @@ class Gateway:
         names none, and another one follows.
         """
         server = self._state.issue_voice_server(user_id, self._voice_endpoint())
-        if not self.voice_server_after_s:
-            self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
-            return server
-
-        def found() -> None:
-            self._looking.discard(timer)
-            self.send_to(user_id, "VOICE_SERVER_UPDATE", server)
-
-        self.send_to(user_id, "VOICE_SERVER_UPDATE", {**server, "endpoint": None})
-        timer = asyncio.get_running_loop().call_later(self.voice_server_after_s, found)
-        self._looking.add(timer)
+        if self.voice_server_after_s:
+            self.send_to(user_id, "VOICE_SERVER_UPDATE", {**server, "endpoint": None})
+        self._timers.after(self.voice_server_after_s, self.send_to, user_id, "VOICE_SERVER_UPDATE", server)
         return server
 
     # --- the guild ---------------------------------------------------------------------------------------------

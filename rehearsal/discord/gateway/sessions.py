@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from rehearsal.discord.guild.identity import gets
 from rehearsal.discord.guild.payloads import Json
-from rehearsal.discord.websockets import GatewayConnection
+from rehearsal.discord.timers import Timers
+from rehearsal.discord.websockets import GatewayConnection, ResumableSession
 
 _DISPATCH = 0
 _REPLAYED_EVENTS = 500
@@ -20,24 +21,16 @@ _REPLAYED_EVENTS = 500
 _SHARD_SHIFT = 22
 
 
-@dataclass(slots=True, eq=False)
-class GatewaySession:
-    """One bot's session. Between a disconnect and a resume it has no websocket."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class GatewaySession(ResumableSession):
+    """One bot's session."""
 
     user_id: int
     intents: int
-    connection: GatewayConnection | None
     shard: tuple[int, int] = (0, 1)
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     sequence: int = 0
-    expiry: asyncio.TimerHandle | None = None
     _replay: deque[Json] = field(default_factory=lambda: deque(maxlen=_REPLAYED_EVENTS))
-
-    def stop_expiry(self) -> None:
-        """Live on: its websocket is back, or it is over already."""
-        if self.expiry is not None:
-            self.expiry.cancel()
-            self.expiry = None
 
     def sees(self, guild_id: int) -> bool:
         """Return whether the guild belongs to the session's shard."""
@@ -81,7 +74,7 @@ class SessionTable:
         self._started_at: dict[tuple[int, int], float] = {}
         # Of bots whose next session begins slowly: after how many seconds READY comes.
         self._ready_after_s: dict[int, float] = {}
-        self._late_events: dict[str, asyncio.TimerHandle] = {}
+        self._timers = Timers()
 
     def __len__(self) -> int:
         """Return the number of sessions that have begun and are not over."""
@@ -91,9 +84,7 @@ class SessionTable:
         """Cancel every timer."""
         for session in self._by_id.values():
             session.stop_expiry()
-        for event in self._late_events.values():
-            event.cancel()
-        self._late_events.clear()
+        self._timers.close()
 
     def start_limit(self, user_id: int) -> Json:
         """Return how often the bot may still connect, as GET /gateway/bot has it."""
@@ -172,13 +163,9 @@ class SessionTable:
 
     def soon(self, session: GatewaySession, pause_s: float, act: Callable[[], None]) -> None:
         """Act now, or after a pause if the client is still there."""
-        if not pause_s:
-            act()
-            return
 
-        def late() -> None:
-            del self._late_events[session.id]
+        def act_if_there() -> None:
             if session.connection is not None:
                 act()
 
-        self._late_events[session.id] = asyncio.get_running_loop().call_later(pause_s, late)
+        self._timers.after(pause_s, act_if_there)

@@ -6,7 +6,6 @@ follow-ups and edits for fifteen minutes.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from rehearsal.discord.guild.state import BUTTON, STRING_MENU, LocalGuild, butto
 from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult, ReplyKind
 from rehearsal.discord.limits import MAX_ATTACHMENT_BYTES, RefusedError, edit_message, new_message_fields
+from rehearsal.discord.timers import Timers
 from rehearsal.errors import LocalDiscordError
 
 # The time limits are Discord's.
@@ -71,12 +71,11 @@ class Interactions:
         self._by_token: dict[str, _Interaction] = {}
         # How long an interaction takes to the bot (the fault "late_interactions"). Its time has begun meanwhile.
         self.delivery_delay_s = 0.0
-        self._on_their_way: set[asyncio.TimerHandle] = set()
+        self._timers = Timers()
 
     def close(self) -> None:
         """Cancel every timer."""
-        for timer in self._on_their_way:
-            timer.cancel()
+        self._timers.close()
 
     def expire(self) -> None:
         """End the time in which the bot may answer the interactions so far."""
@@ -207,22 +206,12 @@ class Interactions:
         event = self._event(interaction, result.user_id, data)
         if interaction.source is not None:
             event["message"] = interaction.source
-        self._send(interaction.application_id, event)
+        bot_id = interaction.application_id
+        self._timers.after(self.delivery_delay_s, self._gateway.send_to, bot_id, "INTERACTION_CREATE", event)
         await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
         if interaction.kind != _AUTOCOMPLETE:
             await result.until(lambda now: bool(now.replies) or now.window is not None, timeout_s=timeout_s)
         return result
-
-    def _send(self, application_id: int, event: Json) -> None:
-        def arrive() -> None:
-            self._on_their_way.discard(timer)
-            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
-
-        if not self.delivery_delay_s:
-            self._gateway.send_to(application_id, "INTERACTION_CREATE", event)
-            return
-        timer = asyncio.get_running_loop().call_later(self.delivery_delay_s, arrive)
-        self._on_their_way.add(timer)
 
     def _find_message(self, message_id: int) -> tuple[Json, _Interaction | None]:
         for interaction in self._by_token.values():

@@ -106,9 +106,9 @@ class VoiceGateway:
         """Cancel every timer."""
         self._heartbeats.close()
         for room in self.rooms.values():
-            room.close()
+            room.timers.close()
         for session in self._by_user.values():
-            _stop_expiry(session)
+            session.stop_expiry()
 
     def session_of(self, user_id: int) -> VoiceSession | None:
         """Return the member's voice session, or None."""
@@ -260,7 +260,7 @@ class VoiceGateway:
         if former is not None:
             self._sessions.pop(former, None)
             former.abort()
-        _stop_expiry(session)
+        session.stop_expiry()
         session.leg.muted = False
         self._sessions[connection] = session
         connection.send_json({"op": _RESUMED, "d": None})
@@ -307,7 +307,7 @@ class VoiceGateway:
             room.dave_json(session, opcode, data)
 
     def _end(self, session: VoiceSession) -> None:
-        _stop_expiry(session)
+        session.stop_expiry()
         if self._by_user.get(session.user_id) is session:
             del self._by_user[session.user_id]
         if session.connection is not None:
@@ -320,12 +320,6 @@ class VoiceGateway:
     def _report(self, session: VoiceSession, change: VoiceSessionChange) -> None:
         if self.watch is not None:
             self.watch(session.user_id, session.leg.ssrc, change)
-
-
-def _stop_expiry(session: VoiceSession) -> None:
-    if session.expiry is not None:
-        session.expiry.cancel()
-        session.expiry = None
 
 
 def _snowflake(text: object) -> int:

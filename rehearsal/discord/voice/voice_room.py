@@ -5,7 +5,6 @@ A session stays for a while without a websocket, so that the client can resume (
 
 from __future__ import annotations
 
-import asyncio
 import json
 import struct
 from collections import deque
@@ -26,7 +25,8 @@ from rehearsal.discord.dave.group import (
 )
 from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.media.forwarder import MediaLeg
-from rehearsal.discord.websockets import GatewayConnection
+from rehearsal.discord.timers import Timers
+from rehearsal.discord.websockets import GatewayConnection, ResumableSession
 from rehearsal.errors import MlsError
 
 _log = structlog.get_logger()
@@ -36,17 +36,15 @@ SPEAKING, CLIENTS_CONNECT, VIDEO, CLIENT_DISCONNECT = 5, 11, 12, 13
 _REPLAYED_MESSAGES = 500
 
 
-@dataclass(slots=True, eq=False)
-class VoiceSession:
-    """One client's voice session after op 0. Between a disconnect and a resume it has no websocket."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class VoiceSession(ResumableSession):
+    """One client's voice session after op 0."""
 
     user_id: int
     session_id: str
     leg: MediaLeg
-    connection: GatewayConnection | None
     protocol_selected: bool = False
     sequence: int = 0
-    expiry: asyncio.TimerHandle | None = None
     _replay: deque[tuple[int, str | bytes]] = field(default_factory=lambda: deque(maxlen=_REPLAYED_MESSAGES))
 
     def send_json(self, opcode: int, data: Any) -> None:
@@ -82,19 +80,13 @@ class VoiceSession:
 
 
 class VoiceRoom:
-    """One voice channel. Use it only from the event loop's thread. `close` cancels its timers."""
+    """One voice channel. Use it only from the event loop's thread. *Ownership*: `timers`; close them."""
 
     def __init__(self, channel_id: int, *, encrypted: bool) -> None:
         self.channel_id = channel_id
         self.delivery = DeliveryService(channel_id, version=int(encrypted))
         self.sessions: dict[int, VoiceSession] = {}
-        self._timers: set[asyncio.TimerHandle] = set()
-
-    def close(self) -> None:
-        """Cancel every timer."""
-        for timer in self._timers:
-            timer.cancel()
-        self._timers.clear()
+        self.timers = Timers()
 
     def enter(self, session: VoiceSession) -> None:
         """Add a client after its session description (op 4). Send it the external sender and the ids of the others."""
@@ -166,24 +158,11 @@ class VoiceRoom:
                     if user_id in self.sessions:
                         self.sessions[user_id].send_json(opcode, data)
                 case StartTransitionTimer(transition_id, delay_s):
-                    self._later(delay_s, self._transition_timed_out, transition_id)
+                    self.timers.later(delay_s, self._late, self.delivery.transition_timed_out, transition_id)
                 case StartCommitTimer(batch, delay_s):
-                    self._later(delay_s, self._commit_timed_out, batch)
+                    self.timers.later(delay_s, self._late, self.delivery.commit_timed_out, batch)
                 case _:
                     assert_never(effect)
 
-    def _transition_timed_out(self, transition_id: int) -> None:
-        self._apply(self.delivery.transition_timed_out(transition_id))
-
-    def _commit_timed_out(self, batch: int) -> None:
-        self._apply(self.delivery.commit_timed_out(batch))
-
-    def _later(self, delay_s: float, callback: Callable[..., None], *arguments: object) -> None:
-        loop = asyncio.get_running_loop()
-
-        def run() -> None:
-            self._timers.discard(timer)
-            callback(*arguments)
-
-        timer = loop.call_later(delay_s, run)
-        self._timers.add(timer)
+    def _late(self, decide: Callable[[int], list[DeliveryEffect]], number: int) -> None:
+        self._apply(decide(number))
