@@ -9,7 +9,7 @@ early.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -279,22 +279,21 @@ class ScenarioRun:
 
     async def _enter(self, key: str) -> None:
         person = self._scenario.person(key)
-        try:
-            async with asyncio.timeout(ENTER_TIMEOUT_S):
-                await self._stage.enter(person.id)
-        except TimeoutError as exc:
-            raise RunError(f"{person.name} could not enter the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
+        await self._move(self._stage.enter(person.id), f"{person.name} could not enter")
         self.record.note_entered(person.id, self._loop.time())
 
     async def _leave(self, key: str) -> None:
         person = self._scenario.person(key)
         self.record.note_left(person.id, self._loop.time())
         self._report_event(f"{person.name} leaves")
+        await self._move(self._stage.leave(person.id), f"{person.name} could not leave")
+
+    async def _move(self, moving: Awaitable[None], otherwise: str) -> None:
         try:
             async with asyncio.timeout(ENTER_TIMEOUT_S):
-                await self._stage.leave(person.id)
+                await moving
         except TimeoutError as exc:
-            raise RunError(f"{person.name} could not leave the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
+            raise RunError(f"{otherwise} the voice channel in {ENTER_TIMEOUT_S:g} s.") from exc
 
     # -- waiting -------------------------------------------------------------------------------------------
 
