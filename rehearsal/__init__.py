@@ -12,5 +12,6 @@
 - `servers` are local model servers.
 - `scenarios` are the bundled scenarios.
 - `words` compares texts.
+- `waiting` has ways to wait.
 - `errors` has the error classes.
 """

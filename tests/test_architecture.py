@@ -28,7 +28,7 @@ COMPOSERS = ("bot.__main__", "bot.cli", "rehearsal.roomtone")
 NOT_DRAWN = {"texts"}
 # The half of the rehearsal that knows nothing of Roomtone, and what it uses of the product.
 LOCAL_DISCORD = tuple(
-    f"rehearsal.{name}" for name in ("discord", "errors", "foreign_requests", "people", "pytest_plugin")
+    f"rehearsal.{name}" for name in ("discord", "errors", "foreign_requests", "people", "pytest_plugin", "waiting")
 )
 CODEC = "voice.transport.opus"
 # The other half, without the composers, also uses the events of the bot and their values.
@@ -122,7 +122,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("conversation_memory",),
     ),
     "rehearsal": (
-        ("errors", "fault_plan", "foreign_requests", "words"),
+        ("errors", "fault_plan", "foreign_requests", "waiting", "words"),
         ("discord",),
         ("people",),
         ("pytest_plugin",),
@@ -134,7 +134,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("roomtone",),
     ),
     "rehearsal.discord": (
-        ("certificate", "guild", "specification"),
+        ("certificate", "guild", "specification", "timers"),
         ("dave", "limits", "media", "websockets"),
         ("gateway", "voice"),
         ("interactions",),

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +25,7 @@ from rehearsal.people.clip import FRAME_S, Clip
 from rehearsal.people.received_speech import ReceivedSpeech
 from rehearsal.people.voice_connection import PersonVoiceConnection
 from rehearsal.people.voice_session import JoinChannel, LeaveChannel, ReceivedOpus
+from rehearsal.waiting import Changes
 from voice.transport.opus import SILENCE_FRAME
 
 
@@ -96,7 +98,7 @@ class ScriptedPerson:
         self._heard: dict[int, ReceivedSpeech] = {}
         self._spoken = count()
         self._pass_on = on_opus
-        self._sound = asyncio.Event()
+        self._changes = Changes()
         self._speech_lock = asyncio.Lock()
         self._connection = PersonVoiceConnection(join=join, leave=leave, tls=tls, on_opus=self._on_opus)
 
@@ -199,13 +201,8 @@ class ScriptedPerson:
     async def wait_for_sound(self, user_id: int, *, since: float, timeout_s: float) -> None:
         """Wait until sound from `user_id` arrives after the time `since`. Raises `PersonError` after `timeout_s`."""
         received = self.heard(user_id)
-        try:
-            async with asyncio.timeout(timeout_s):
-                while received.last_sound_at is None or received.last_sound_at < since:
-                    self._sound.clear()
-                    await self._sound.wait()
-        except TimeoutError as exc:
-            raise PersonError(f"{self.name} heard nothing of member {user_id} within {timeout_s:g} s.") from exc
+        if not await self._changes.until(lambda: (received.last_sound_at or -inf) >= since, timeout_s=timeout_s):
+            raise PersonError(f"{self.name} heard nothing of member {user_id} within {timeout_s:g} s.")
 
     async def wait_for_quiet(self, user_id: int, *, quiet_s: float, timeout_s: float) -> None:
         """Wait until nothing has arrived from `user_id` for `quiet_s`, counted from now at the earliest.
@@ -233,7 +230,7 @@ class ScriptedPerson:
             timestamp=packet.timestamp,
             opus=packet.opus,
         )
-        self._sound.set()
+        self._changes.tell()
         self._pass_on(packet)
 
 

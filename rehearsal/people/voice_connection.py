@@ -22,7 +22,6 @@ import aiohttp
 from rehearsal.errors import PersonError, RehearsalError
 from rehearsal.people.dave import MAX_VERSION, GatewayMessage, JsonMessage
 from rehearsal.people.media_socket import MODE, MediaSocket
-from rehearsal.people.tasks import cancel_and_wait
 from rehearsal.people.voice_session import (
     READY,
     SESSION_DESCRIPTION,
@@ -32,6 +31,7 @@ from rehearsal.people.voice_session import (
     VoiceServerAccess,
     VoiceSessionState,
 )
+from rehearsal.waiting import Changes, cancel_and_wait
 
 _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING = 0, 1, 3, 5
 
@@ -62,7 +62,7 @@ class PersonVoiceConnection:
         self.call: VoiceSessionState | None = None
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
         self._media: MediaSocket | None = None
-        self._changed = asyncio.Condition()
+        self._changes = Changes()
         self._failure: PersonError | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -128,7 +128,7 @@ class PersonVoiceConnection:
             if self._media is not None:
                 self._media.close()
         self._failure = PersonError(f"Member {admission.user_id} lost the call at {admission.endpoint}: {reason}.")
-        await self._notify()
+        self._changes.tell()
 
     async def _serve(self, http: aiohttp.ClientSession, call: VoiceSessionState) -> int | None:
         """Run the session to its end. Return the close code of its websocket."""
@@ -175,7 +175,7 @@ class PersonVoiceConnection:
                 return
             for answer in answers:
                 await self._send(answer)
-            await self._notify()
+            self._changes.tell()
 
     async def _handle_text(
         self, call: VoiceSessionState, message: Mapping[str, Any], opening: asyncio.Timeout
@@ -217,19 +217,12 @@ class PersonVoiceConnection:
                 else:
                     await websocket.send_bytes(bytes([message.op]) + message.body)
 
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
     async def _wait(self, condition: Callable[[VoiceSessionState], bool], timeout_s: float, otherwise: str) -> None:
         def settled() -> bool:
             return self._failure is not None or (self.call is not None and condition(self.call))
 
-        try:
-            async with asyncio.timeout(timeout_s), self._changed:
-                await self._changed.wait_for(settled)
-        except TimeoutError as exc:
+        if not await self._changes.until(settled, timeout_s=timeout_s):
             who = self.call.admission.user_id if self.call is not None else "?"
-            raise PersonError(f"Member {who} {otherwise} within {timeout_s:g} s.") from exc
+            raise PersonError(f"Member {who} {otherwise} within {timeout_s:g} s.")
         if self._failure is not None:
             raise self._failure

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +16,7 @@ from typing import Any, Self
 import aiohttp
 
 from rehearsal.errors import PersonError
-from rehearsal.people.tasks import cancel_and_wait
+from rehearsal.waiting import Changes, cancel_and_wait
 
 _LINK = re.compile(r"(https?://[^\s/<>]+)/share#([\w.-]+)")
 # The bot serves its page on this machine.
@@ -41,7 +40,7 @@ class ScreenSharePage:
         self._notes = 0
         # Why the bot ended the share. Empty while the share lasts.
         self._ended = ""
-        self._changed = asyncio.Event()
+        self._changes = Changes()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -80,29 +79,19 @@ class ScreenSharePage:
             await self._page.send_bytes(picture)
         except (aiohttp.ClientError, OSError) as exc:
             raise PersonError(f"{self._name}'s page lost the connection ({exc}).") from exc
-        noted = await self._until(lambda: self._notes > before or bool(self._ended), timeout_s)
+        noted = await self._changes.until(lambda: self._notes > before or bool(self._ended), timeout_s=timeout_s)
         self._refuse_after_end()
         return noted
 
     async def stop(self) -> None:
         """Stop sharing, and wait until the bot has confirmed the end. Raises `PersonError` when it does not."""
         await self._page.send_json({"t": "stop"})
-        if not await self._until(lambda: bool(self._ended), _ANSWER_TIMEOUT_S):
+        if not await self._changes.until(lambda: bool(self._ended), timeout_s=_ANSWER_TIMEOUT_S):
             raise PersonError(f"{self._name} stopped sharing, and the bot did not confirm it.")
 
     def _refuse_after_end(self) -> None:
         if self._ended:
             raise PersonError(f"{self._name} shares no screen any more: {self._ended}")
-
-    async def _until(self, met: Callable[[], bool], timeout_s: float) -> bool:
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not met():
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            return False
-        return True
 
     async def _listen(self) -> None:
         """Handle the bot's messages to the page until the bot closes the connection."""
@@ -112,9 +101,9 @@ class ScreenSharePage:
                 self._notes += 1
             elif message.get("t") == "ended":
                 self._ended = str(message.get("sentence"))
-            self._changed.set()
+            self._changes.tell()
         self._ended = self._ended or "the bot closed the connection"
-        self._changed.set()
+        self._changes.tell()
 
 
 def _message(frame: aiohttp.WSMessage) -> dict[str, Any]:

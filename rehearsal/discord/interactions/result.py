@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -10,6 +9,7 @@ from typing import Literal, TypeAlias
 from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.guild.state import buttons_of
 from rehearsal.errors import LocalDiscordError
+from rehearsal.waiting import Changes
 
 # How long to wait for a text after a deferred answer.
 REPLY_TIMEOUT_S = 30.0
@@ -41,7 +41,7 @@ class InteractionResult:
     # The window that the bot has opened, and the message below which somebody pressed.
     window: Json | None = None
     source: Json | None = field(default=None, repr=False)
-    _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    _changes: Changes = field(default_factory=Changes, repr=False)
 
     @property
     def content(self) -> str:
@@ -52,22 +52,17 @@ class InteractionResult:
         self, condition: Callable[[InteractionResult], bool], *, timeout_s: float = REPLY_TIMEOUT_S
     ) -> None:
         """Wait until `condition` holds. Raises `LocalDiscordError` after `timeout_s`."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                while not condition(self):
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError as error:
+        if not await self._changes.until(lambda: condition(self), timeout_s=timeout_s):
             raise LocalDiscordError(
                 f"/{self.command} had {len(self.replies)} replies within {timeout_s:g} s, and more were expected. "
                 "The bot's log shows what it did."
-            ) from error
+            )
 
     def note(self, reply: InteractionReply | None) -> None:
         """Add a reply, and wake the tasks that wait for a change. `reply` is None when something else has changed."""
         if reply is not None:
             self.replies.append(reply)
-        self._changed.set()
+        self._changes.tell()
 
     def as_dict(self) -> Json:
         """Return the result as the control API sends it."""
