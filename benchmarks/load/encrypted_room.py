@@ -19,8 +19,7 @@ from rehearsal.discord.dave.group import (
     DeliveryEffect,
     SendBinary,
     SendJson,
-    StartCommitTimer,
-    StartTransitionTimer,
+    StartTimer,
 )
 from rehearsal.discord.media.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
 from rehearsal.people.dave import (
@@ -77,7 +76,7 @@ class EncryptedGroup:
                     self._waiting.extend(self._answers(user_id, answers))
                 case SendJson(user_id, op, data):
                     self._waiting.extend(self._answers(user_id, self._members[user_id].handle_json(op, data)))
-                case StartTransitionTimer() | StartCommitTimer():
+                case StartTimer():
                     # Nobody is late.
                     pass
                 case other:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from functools import partial
 
 import structlog
 
@@ -28,8 +29,7 @@ from rehearsal.discord.dave.group import (
     Removal,
     SendBinary,
     SendJson,
-    StartCommitTimer,
-    StartTransitionTimer,
+    StartTimer,
     Transitions,
 )
 from rehearsal.errors import MlsError
@@ -186,7 +186,7 @@ class DeliveryService:
         effects: list[DeliveryEffect] = [
             SendJson(user, DaveOpcode.PREPARE_TRANSITION, data) for user in self._connected
         ]
-        return [*effects, StartTransitionTimer(transition, TRANSITION_TIMEOUT_S)]
+        return [*effects, StartTimer(TRANSITION_TIMEOUT_S, partial(self.transition_timed_out, transition))]
 
     def upgrade(self) -> list[DeliveryEffect]:
         """Announce version 1 again, and make all clients create a new group."""
@@ -240,7 +240,7 @@ class DeliveryService:
         ]
         effects += [SendBinary(user, DaveOpcode.WELCOME, prefix + parts.welcome) for user in added]
         if transition != INITIAL_TRANSITION:
-            effects.append(StartTransitionTimer(transition, TRANSITION_TIMEOUT_S))
+            effects.append(StartTimer(TRANSITION_TIMEOUT_S, partial(self.transition_timed_out, transition)))
         _log.debug("epoch_started", epoch=group.epoch, members=len(group.members()), transition_id=transition)
         return effects + self._advance()
 
@@ -275,10 +275,10 @@ class DeliveryService:
             effects.append(SendBinary(user, DaveOpcode.PROPOSALS, body))
         return [*effects, self._commit_timer()]
 
-    def _commit_timer(self) -> StartCommitTimer:
+    def _commit_timer(self) -> StartTimer:
         self._batches += 1
         patience_s = min(COMMIT_TIMEOUT_S * 2**self._ignored_batches, _MAX_COMMIT_TIMEOUT_S)
-        return StartCommitTimer(self._batches, patience_s)
+        return StartTimer(patience_s, partial(self.commit_timed_out, self._batches))
 
     def _offer(self, user_id: int) -> list[DeliveryEffect]:
         """Propose to `user_id` the additions that were not proposed to it yet. Used only before there is a group."""

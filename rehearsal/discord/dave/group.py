@@ -4,7 +4,7 @@ service asks its channel to do: messages to clients, and timers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -45,22 +45,14 @@ class SendJson:
 
 
 @dataclass(frozen=True, slots=True)
-class StartTransitionTimer:
-    """Call `transition_timed_out(transition_id)` after `delay_s`."""
+class StartTimer:
+    """After `delay_s`, call `then`, and do what it returns."""
 
-    transition_id: int
     delay_s: float
+    then: Callable[[], list[DeliveryEffect]]
 
 
-@dataclass(frozen=True, slots=True)
-class StartCommitTimer:
-    """Call `commit_timed_out(batch)` after `delay_s`."""
-
-    batch: int
-    delay_s: float
-
-
-DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTransitionTimer | StartCommitTimer
+DeliveryEffect: TypeAlias = SendBinary | SendJson | StartTimer
 
 
 # Transition ids have 16 bits. A transition with the id 0 is executed at once.

@@ -7,8 +7,9 @@ nonce is a 32-bit counter after the ciphertext ("rtpsize").
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 import nacl.bindings
 from cryptography.exceptions import InvalidTag
@@ -45,51 +46,40 @@ class RtpPacket:
         return self.marker_and_type & 0x7F
 
 
-class PacketCipher(Protocol):
-    """The cipher of one session: its key in one of the modes."""
+@dataclass(frozen=True, slots=True)
+class PacketCipher:
+    """The cipher of one session. `seal` and `open` are its library's, and get text, header and nonce."""
+
+    nonce_bytes: int
+    seal: Callable[[bytes, bytes, bytes], bytes]
+    open: Callable[[bytes, bytes, bytes], bytes]
 
     def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
         """Return ciphertext and tag."""
+        return self.seal(plain, header, nonce.ljust(self.nonce_bytes, b"\0"))
 
     def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
         """Return the plain text, or None if the tag is wrong."""
-
-
-class _Aes:
-    def __init__(self, key: bytes) -> None:
-        self._aead = AESGCM(key)
-
-    def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
-        return self._aead.encrypt(nonce.ljust(12, b"\0"), plain, header)
-
-    def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
         try:
-            return self._aead.decrypt(nonce.ljust(12, b"\0"), encrypted, header)
-        except InvalidTag:
-            return None
-
-
-class _XChaCha:
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def encrypt(self, plain: bytes, header: bytes, nonce: bytes) -> bytes:
-        return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(
-            plain, header, nonce.ljust(24, b"\0"), self._key
-        )
-
-    def decrypt(self, encrypted: bytes, header: bytes, nonce: bytes) -> bytes | None:
-        try:
-            return nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(
-                encrypted, header, nonce.ljust(24, b"\0"), self._key
-            )
-        except CryptoError:
+            return self.open(encrypted, header, nonce.ljust(self.nonce_bytes, b"\0"))
+        except (InvalidTag, CryptoError):
             return None
 
 
 def packet_cipher(mode: str, key: bytes) -> PacketCipher:
     """Return the cipher for one of `MODES`. `key` has 32 bytes."""
-    return _Aes(key) if mode == AES_MODE else _XChaCha(key)
+    if mode == AES_MODE:
+        aead = AESGCM(key)
+        return PacketCipher(
+            12,
+            lambda plain, header, nonce: aead.encrypt(nonce, plain, header),
+            lambda encrypted, header, nonce: aead.decrypt(nonce, encrypted, header),
+        )
+    return PacketCipher(
+        24,
+        partial(nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt, key=key),
+        partial(nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt, key=key),
+    )
 
 
 def decrypt_packet(datagram: bytes, key: PacketCipher) -> RtpPacket | None:

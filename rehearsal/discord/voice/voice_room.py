@@ -20,8 +20,7 @@ from rehearsal.discord.dave.group import (
     DeliveryEffect,
     SendBinary,
     SendJson,
-    StartCommitTimer,
-    StartTransitionTimer,
+    StartTimer,
 )
 from rehearsal.discord.guild.payloads import Json
 from rehearsal.discord.media.forwarder import MediaLeg
@@ -157,12 +156,10 @@ class VoiceRoom:
                 case SendJson(user_id, opcode, data):
                     if user_id in self.sessions:
                         self.sessions[user_id].send_json(opcode, data)
-                case StartTransitionTimer(transition_id, delay_s):
-                    self.timers.later(delay_s, self._late, self.delivery.transition_timed_out, transition_id)
-                case StartCommitTimer(batch, delay_s):
-                    self.timers.later(delay_s, self._late, self.delivery.commit_timed_out, batch)
+                case StartTimer(delay_s, then):
+                    self.timers.later(delay_s, self._late, then)
                 case _:
                     assert_never(effect)
 
-    def _late(self, decide: Callable[[int], list[DeliveryEffect]], number: int) -> None:
-        self._apply(decide(number))
+    def _late(self, then: Callable[[], list[DeliveryEffect]]) -> None:
+        self._apply(then())

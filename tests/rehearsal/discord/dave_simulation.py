@@ -20,8 +20,7 @@ from rehearsal.discord.dave.group import (
     DeliveryEffect,
     SendBinary,
     SendJson,
-    StartCommitTimer,
-    StartTransitionTimer,
+    StartTimer,
 )
 
 CHANNEL = 42
@@ -101,7 +100,7 @@ class DaveChannel:
     def __init__(self, seed: int = 0) -> None:
         self.service = DeliveryService(CHANNEL)
         self.clients: dict[int, Client] = {}
-        self.timers: list[StartTransitionTimer | StartCommitTimer] = []
+        self.timers: list[StartTimer] = []
         self.sent: list[SendBinary | SendJson] = []
         self.chance = random.Random(seed)
 
@@ -129,11 +128,7 @@ class DaveChannel:
 
     def fire(self) -> None:
         """Fire the oldest timer."""
-        timer = self.timers.pop(0)
-        if isinstance(timer, StartTransitionTimer):
-            self.apply(self.service.transition_timed_out(timer.transition_id))
-        else:
-            self.apply(self.service.commit_timed_out(timer.batch))
+        self.apply(self.timers.pop(0).then())
 
     def move(self) -> bool:
         """Deliver one message, chosen at random. Returns False when no message is waiting."""
