@@ -16,6 +16,12 @@ class _Expectation(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
+class _OfAnswer(_Expectation):
+    """What is expected of the answer to the step `to`."""
+
+    to: str
+
+
 class ExpectEveryUtteranceHeardOnce(_Expectation):
     """Every spoken line became text exactly once.
 
@@ -70,7 +76,7 @@ class ExpectPromptsComplete(_Expectation):
     max_tokens: int = Field(ge=1)
 
 
-class ExpectAnswer(_Expectation):
+class ExpectAnswer(_OfAnswer):
     """The bot answered the step `to`, and another participant heard the words.
 
     The answer must have every word of `all_of` and at least one of `any_of` (when given), after Whisper's English
@@ -81,7 +87,6 @@ class ExpectAnswer(_Expectation):
     """
 
     kind: Literal["answer"]
-    to: str
     all_of: Phrases = ()
     any_of: Phrases = ()
     heard: bool = True
@@ -95,7 +100,7 @@ class ExpectAnswer(_Expectation):
         return self
 
 
-class ExpectInterrupted(_Expectation):
+class ExpectInterrupted(_OfAnswer):
     """The bot's answer to the step `to` was broken off (`value` true) or spoken to its end (`value` false).
 
     `by`: the step that interrupted it; the other participant must stop receiving the bot's voice after that step has
@@ -104,7 +109,6 @@ class ExpectInterrupted(_Expectation):
     """
 
     kind: Literal["interrupted"]
-    to: str
     value: bool = True
     by: str = ""
     within_ms: float = Field(default=2_000.0, gt=0)
@@ -148,11 +152,10 @@ class ExpectRecorded(_Expectation):
     value: bool = True
 
 
-class ExpectModelKnew(_Expectation):
+class ExpectModelKnew(_OfAnswer):
     """The prompt for the answer to the step `to` contains this text."""
 
     kind: Literal["model_knew"]
-    to: str
     contains: str = Field(min_length=1)
 
 
@@ -164,11 +167,10 @@ class ExpectToolCalled(_Expectation):
     words: Phrases = ()
 
 
-class ExpectTruncated(_Expectation):
+class ExpectTruncated(_OfAnswer):
     """The speech-to-speech model was informed where its answer to the step `to` was cut off, correct to `within_ms`."""
 
     kind: Literal["truncated"]
-    to: str
     within_ms: float = Field(default=300.0, gt=0)
 
 
@@ -179,11 +181,10 @@ class ExpectRealtimeSessions(_Expectation):
     count: int = Field(ge=0)
 
 
-class ExpectFactOnlyInSummary(_Expectation):
+class ExpectFactOnlyInSummary(_OfAnswer):
     """In the prompt for the answer to the step `to`, only the summary has the words."""
 
     kind: Literal["fact_only_in_summary"]
-    to: str
     words: Phrases = Field(min_length=1)
 
 

@@ -176,63 +176,62 @@ class _Step(_Value):
         return self
 
 
-class SayStep(_Step):
+class _PersonalStep(_Step):
+    """A step of somebody. `who`: their key."""
+
+    who: str
+
+
+class SayStep(_PersonalStep):
     """Somebody speaks. `say` is the text that is spoken in the `audio` file, or in a written scenario without one.
 
     `answered`: whether the bot must answer (true) or must not answer (false), or None if that does not matter.
     """
 
-    who: str
     say: str = Field(min_length=1)
     audio: Path | None = None
     answered: bool | None = None
 
 
-class CommandStep(_Step):
+class CommandStep(_PersonalStep):
     """Somebody uses a slash command. The step with the command `join` ends when the bot hears the channel."""
 
-    who: str
     command: str = Field(min_length=1)
     options: dict[str, OptionValue] = Field(default_factory=dict)
 
 
-class JoinStep(_Step):
+class JoinStep(_PersonalStep):
     """Somebody enters the voice channel."""
 
-    who: str
     join: Literal[True]
 
 
-class LeaveStep(_Step):
+class LeaveStep(_PersonalStep):
     """Somebody leaves the voice channel."""
 
-    who: str
     leave: Literal[True]
 
 
-class ShowStep(_Step):
+class ShowStep(_PersonalStep):
     """Somebody shares a picture (a JPEG) of their screen on the bot's page, which they open with `/watch start`.
 
     The step ends when the bot has made a note about the picture.
     """
 
-    who: str
     shows: Path
 
 
-class StopSharingStep(_Step):
+class StopSharingStep(_PersonalStep):
     """Somebody stops sharing their screen."""
 
-    who: str
     stops_sharing: Literal[True]
 
 
-class SendStep(_Step):
+class SendStep(_PersonalStep):
     """Somebody sends the recording `sends`, an Ogg Opus file, as a voice message in reply to the bot in the voice
     channel's chat. The step ends when the bot has answered it there.
     """
 
-    who: str
     sends: Path
 
 
