@@ -51,9 +51,7 @@ def build_invocation(
 
     Raises `LocalDiscordError` for an unknown command, a command that the member may not use, or wrong options.
     """
-    words = name.removeprefix("/").split()
-    application_id, command = _registered(registered, words)
-    _check_permission(guild, command, user_id)
+    words, application_id, command = _allowed(guild, registered, name, user_id)
     resolved: dict[str, dict[str, Json]] = {}
     data: Json = {
         "id": command["id"],
@@ -81,9 +79,7 @@ def build_suggestion(
 
     Raises `LocalDiscordError`.
     """
-    words = name.removeprefix("/").split()
-    application_id, command = _registered(registered, words)
-    _check_permission(guild, command, user_id)
+    words, application_id, command = _allowed(guild, registered, name, user_id)
     declared: Json = command
     for word in words[1:]:
         declared = next((each for each in declared.get("options") or [] if each["name"] == word), {})
@@ -109,22 +105,23 @@ def resolved_picks(guild: GuildSpec, menu: int, picked: Iterable[str]) -> dict[s
     return resolved
 
 
-def _registered(registered: Iterable[tuple[int, Json]], words: list[str]) -> tuple[int, Json]:
-    known = [each for each in registered if each[1]["type"] == _CHAT_INPUT]
-    found = next((each for each in known if words and each[1]["name"] == words[0]), None)
-    if found is None:
-        there = ", ".join(sorted({f"/{command['name']}" for _, command in known})) or "none yet"
+def _allowed(
+    guild: GuildSpec, registered: Iterable[tuple[int, Json]], name: str, user_id: int
+) -> tuple[list[str], int, Json]:
+    """Return the words of `/name`, and the application and the command that it is, if the member may use it."""
+    words = name.removeprefix("/").split()
+    # The first of a name goes before the others.
+    listed = [each for each in registered if each[1]["type"] == _CHAT_INPUT]
+    known = {command["name"]: (of, command) for of, command in reversed(listed)}
+    if not words or words[0] not in known:
+        there = ", ".join(f"/{each}" for each in sorted(known)) or "none yet"
         raise LocalDiscordError(f"No bot has registered /{' '.join(words)}. Registered commands: {there}.")
-    return found
-
-
-def _check_permission(guild: GuildSpec, command: Json, user_id: int) -> None:
-    needed = command.get("default_member_permissions")
-    if needed is None:
-        return
+    application_id, command = known[words[0]]
+    needed = command.get("default_member_permissions") or 0
     if int(needed) & ~permission_bits(guild, user_id):
         name = guild.member(user_id).name
         raise LocalDiscordError(f"{name} lacks a permission that /{command['name']} asks for (bits {needed}).")
+    return words, application_id, command
 
 
 def _nested(
