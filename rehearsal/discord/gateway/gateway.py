@@ -313,26 +313,21 @@ class Gateway:
 
     def _identify(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
         bot_id = bot_of_token(self._state.guild, data.get("token"))
+        shard, intents = shard_of(data.get("shard")), data.get("intents")
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
-            return
-        shard = shard_of(data.get("shard"))
-        if shard is None:
+        elif shard is None:
             connection.close(GatewayCloseCode.INVALID_SHARD, "Invalid shard.")
-            return
-        intents = data.get("intents")
-        if not isinstance(intents, int) or intents & ~KNOWN:
+        elif not isinstance(intents, int) or intents & ~KNOWN:
             connection.close(GatewayCloseCode.INVALID_INTENTS, "Invalid intent(s).")
-            return
-        if intents & PRIVILEGED & ~self._state.guild.member(bot_id).privileged_intents:
+        elif intents & PRIVILEGED & ~self._state.guild.member(bot_id).privileged_intents:
             connection.close(GatewayCloseCode.DISALLOWED_INTENTS, "Disallowed intent(s).")
-            return
-        if not self.sessions.may_start(bot_id, shard[0]):
+        elif not self.sessions.may_start(bot_id, shard[0]):
             connection.send_json({"op": _INVALID_SESSION, "d": False})
-            return
-        session = GatewaySession(user_id=bot_id, intents=intents, connection=connection, shard=shard)
-        pause_s = self.sessions.identify(session, connection)
-        self.sessions.soon(session, pause_s, lambda: self._begin(session, pause_s))
+        else:
+            session = GatewaySession(user_id=bot_id, intents=intents, connection=connection, shard=shard)
+            pause_s = self.sessions.identify(session, connection)
+            self.sessions.soon(session, pause_s, lambda: self._begin(session, pause_s))
 
     def _begin(self, session: GatewaySession, pause_s: float) -> None:
         self.sessions.begin(session)
@@ -366,14 +361,13 @@ class Gateway:
         bot_id = bot_of_token(self._state.guild, data.get("token"))
         if bot_id is None:
             connection.close(GatewayCloseCode.AUTHENTICATION_FAILED, "Authentication failed.")
-            return
-        if session is None or session.user_id != bot_id:
+        elif session is None or session.user_id != bot_id:
             connection.send_json({"op": _INVALID_SESSION, "d": False})
-            return
-        self.sessions.move(session, connection)
-        after = data.get("seq")
-        session.resume(connection, after if isinstance(after, int) else 0)
-        session.dispatch("RESUMED", {})
+        else:
+            self.sessions.move(session, connection)
+            after = data.get("seq")
+            session.resume(connection, after if isinstance(after, int) else 0)
+            session.dispatch("RESUMED", {})
 
     def _asked_for(self, session: GatewaySession, data: dict[str, Any]) -> list[Gateway]:
         """Return the guild that a bot's message is about, if its session sees it."""

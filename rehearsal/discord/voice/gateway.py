@@ -244,55 +244,48 @@ class VoiceGateway:
         session.send_unsequenced({"op": _READY, "d": ready})
 
     def _resume(self, connection: GatewayConnection, data: dict[str, Any]) -> None:
-        for session in self._by_user.values():
-            if session.session_id == data.get("session_id"):
-                break
-        else:
+        asked = data.get("session_id")
+        session = next((each for each in self._by_user.values() if each.session_id == asked), None)
+        if session is None:
             connection.close(VoiceCloseCode.SESSION_INVALID, "Session is no longer valid")
-            return
-        if data.get("server_id") != str(self._state.guild.id):
+        elif data.get("server_id") != str(self._state.guild.id):
             connection.close(VoiceCloseCode.SERVER_NOT_FOUND, "Server not found")
-            return
-        if data.get("token") != self._state.voice_tokens.get(session.user_id):
+        elif data.get("token") != self._state.voice_tokens.get(session.user_id):
             connection.close(VoiceCloseCode.AUTHENTICATION_FAILED, "Authentication failed")
-            return
-        former = session.connection
-        if former is not None:
-            self._sessions.pop(former, None)
-            former.abort()
-        session.stop_expiry()
-        session.leg.muted = False
-        self._sessions[connection] = session
-        connection.send_json({"op": _RESUMED, "d": None})
-        after = data.get("seq_ack")
-        session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
-        _log.info("voice_session_resumed", user_id=session.user_id)
-        self._report(session, VoiceSessionChange.RESUMED)
+        else:
+            if session.connection is not None:
+                self._sessions.pop(session.connection, None)
+                session.connection.abort()
+            session.stop_expiry()
+            session.leg.muted = False
+            self._sessions[connection] = session
+            connection.send_json({"op": _RESUMED, "d": None})
+            after = data.get("seq_ack")
+            session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
+            _log.info("voice_session_resumed", user_id=session.user_id)
+            self._report(session, VoiceSessionChange.RESUMED)
 
     def _select_protocol(self, connection: GatewayConnection, session: VoiceSession, data: dict[str, Any]) -> None:
         choice = data.get("data")
         mode = choice.get("mode") if isinstance(choice, dict) else None
         if data.get("protocol") != "udp":
             connection.close(VoiceCloseCode.UNKNOWN_PROTOCOL, "Unknown protocol")
-            return
-        if mode not in packet_encryption.MODES:
+        elif mode not in packet_encryption.MODES:
             connection.close(VoiceCloseCode.UNKNOWN_MODE, "Unknown encryption mode")
-            return
-        if session.protocol_selected:
-            return
-        session.protocol_selected = True
-        session.leg.cipher = packet_encryption.packet_cipher(mode, session.leg.key)
-        room = self.room_of(session)
-        description = {
-            "mode": mode,
-            "secret_key": list(session.leg.key),
-            "dave_protocol_version": room.delivery.version,
-            "audio_codec": "opus",
-            "video_codec": "H264",
-            "media_session_id": f"media-{session.leg.ssrc}",
-        }
-        session.send_unsequenced({"op": _SESSION_DESCRIPTION, "d": description})
-        room.enter(session)
+        elif not session.protocol_selected:
+            session.protocol_selected = True
+            session.leg.cipher = packet_encryption.packet_cipher(mode, session.leg.key)
+            room = self.room_of(session)
+            description = {
+                "mode": mode,
+                "secret_key": list(session.leg.key),
+                "dave_protocol_version": room.delivery.version,
+                "audio_codec": "opus",
+                "video_codec": "H264",
+                "media_session_id": f"media-{session.leg.ssrc}",
+            }
+            session.send_unsequenced({"op": _SESSION_DESCRIPTION, "d": description})
+            room.enter(session)
 
     def _in_room(self, session: VoiceSession, opcode: int, data: dict[str, Any]) -> None:
         room = self.room_of(session)
