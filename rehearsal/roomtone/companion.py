@@ -10,9 +10,9 @@ import logging
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self
 
 from bot.app import RunningBot, running_bot
 from bot.clock import SystemClock
@@ -33,7 +33,7 @@ from rehearsal.runner.record import BotCrashed, LoggedProblem, ObservationCallba
 _OF_ONLOOKERS = frozenset({"login_link_count"})
 
 
-class InProcessBot:
+class InProcessBot(AbstractAsyncContextManager["InProcessBot"]):
     """`rehearsal.runner.ports.BotOfDiscord` around the running bot.
 
     `overrides`: settings by dotted name that override the scenario's. `on_dashboard`: gets the dashboard's login link
@@ -51,9 +51,6 @@ class InProcessBot:
         self._stopping = asyncio.Event()
         self._running: RunningBot | None = None
         self._watch: ProblemLogHandler | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None

@@ -10,9 +10,8 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from types import TracebackType
-from typing import Self
 
 import numpy as np
 
@@ -116,7 +115,7 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 _QUIET = np.zeros(3 * LISTEN_RATE_HZ // 10, np.int16)
 
 
-class RehearsalRecogniser:
+class RehearsalRecogniser(AbstractAsyncContextManager["RehearsalRecogniser"]):
     """`rehearsal.runner.ports.HeardSoundRecogniser`. Loads the model when it is first needed, usually after the run.
 
     `names`: expected names, as glossary. A doubtful text is heard again, as in a room. *Ownership*: an async context
@@ -128,9 +127,6 @@ class RehearsalRecogniser:
         self._names = names
         self._stack = AsyncExitStack()
         self._recogniser: Recogniser | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
