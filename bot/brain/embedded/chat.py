@@ -61,6 +61,12 @@ log = structlog.get_logger()
 NO_MODEL = Text("I have no language model, so I can only repeat what was said here.")
 MODEL_AWAY = Text("The language model does not answer at the moment, so I can only repeat what was said here.")
 ADD_MODEL = Text("The owner of this bot can add one. The guide says how, under A language model.")
+# What is like no example may still be something that the bot can do, in other words. So each of these says so.
+CANNOT = Text("I can't do that without a language model, or I did not understand it. Type /help to see what I can do.")
+NOT_UNDERSTOOD = Text("I do not understand that without a language model. Type /help to see what I can do.")
+NOT_HEARD = Text(
+    "I have heard nothing about that here, {asker}, or I did not understand you. Type /help to see what I can do."
+)
 # By the keys of `said.meanings` in the files of the languages.
 _ANSWERS: dict[str | None, Text] = {
     "hears": Text("Yes, I hear you, {asker}."),
@@ -73,7 +79,7 @@ _ANSWERS: dict[str | None, Text] = {
     "cost": Text("You pay nothing for me. Type /status to see what I have used."),
     "ai": Text("I am a program, not a person. Type /help to see what I can do."),
     "name": Text("My name is {name}. Type /help to see what I can do."),
-    "model": Text("I can't do that without a language model. Type /help to see what I can do."),
+    "model": CANNOT,
     "recording": Text("I keep what is said as text for some time. I keep no sound. Type /privacy to read more."),
     "leave": Text("Type /leave, and I go away."),
     "help": Text("I can tell you what was said here, and who said it. Type /help to see what else I can do."),
@@ -387,8 +393,8 @@ def _reply(question: str, known: Known, *, asker: str, meaning: str | None) -> l
     if found is not None:
         return [quote(found, known)]
     if is_question(question) or meaning == "ask":
-        return [Text("I have heard nothing about that here, {asker}. Type /help to see what I can do.", asker=asker)]
-    return [Text("I heard you, {asker}. Type /help to see what I can do.", asker=asker)]
+        return [NOT_HEARD.fill(asker=asker)]
+    return [NOT_UNDERSTOOD]
 
 
 def _quoted(question: str, known: Known, asker: str) -> Evidence | None:

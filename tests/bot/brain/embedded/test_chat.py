@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, Known, answer
+from bot.brain.embedded.chat import ADD_MODEL, MODEL_AWAY, MOST_NAMED, NO_MODEL, NOT_UNDERSTOOD, Known, answer
 from bot.brain.embedded.evidence import Evidence
 from bot.texts.text import Text, catalogue, in_language
 from compaction.payload import PartKind
@@ -22,7 +22,7 @@ MEMORY = [
     Evidence("James is sharing Marvel Rivals on the Tokyo map.", PartKind.NOTE, None, NOW - 300, NOW - 300),
 ]
 
-NOTHING = "I have heard nothing about that here, Bo. Type /help to see what I can do."
+NOTHING = "I have heard nothing about that here, Bo, or I did not understand you. Type /help to see what I can do."
 KEY = "Der Schlüssel liegt unter dem Blumentopf."
 MEANINGS = catalogue("en").meanings
 NAMES = ("Roomtone", "Room tone")
@@ -59,7 +59,7 @@ def ask(question: str, *, why: Text | None = None, meaning: str | None = None) -
         ),
         ("What is the capital of Peru?", NOTHING),
         ("Roomtone?", "I am here, Bo. Ask me about what was said."),
-        ("I painted the fence green.", "I heard you, Bo. Type /help to see what I can do."),
+        ("I painted the fence green.", NOT_UNDERSTOOD),
     ],
 )
 def test_answers_come_from_memory_with_who_and_when(question: str, said: str) -> None:
@@ -82,7 +82,7 @@ def test_answers_come_from_memory_with_who_and_when(question: str, said: str) ->
         ),
         (
             "Was ist die Hauptstadt von Peru?",
-            "Dazu wurde hier nichts gesagt, Bo. Was ich kann, zeigt /hilfe.",
+            "Dazu wurde hier nichts gesagt, Bo, oder ich habe dich nicht verstanden. Was ich kann, zeigt /hilfe.",
         ),
     ],
 )

@@ -45,9 +45,22 @@ SAYS = {
     "no model": ("I can't do that without a language model", "Das kann ich ohne Sprachmodell nicht"),
     "who_is_here": ("Ada, Ben, Cy",),
     "recording": ("I keep what is said as text",),
+    "time": ("It is 20:00.",),
+    "said_by": ("The concert starts at nine.",),
+    "hears": ("I hear you",),
+    "forget": ("Type /forget-me",),
+    "readers": ("can read it later",),
+    "leave": ("Type /leave",),
+    "help": ("see what else I can do",),
+    "ai": ("I am a program",),
+    "cost": ("You pay nothing",),
+    "thanks": ("Gern, Ada.", "Tschüss, Ada."),
+    "parting": ("Goodbye, Ada.",),
+    "talk": ("I do not understand that", "Das verstehe ich ohne", "I am here, Ada.", "Hallo, Ada.", "You are welcome"),
+    "nothing": ("I have heard nothing about", "Dazu wurde hier nichts gesagt"),
 }
-# Answers that fit nothing in particular.
-STOCK = ("I heard you", "Ich habe dich gehört", "I have heard nothing about", "Dazu wurde hier nichts gesagt")
+# Words of what is true of all that was not understood, and tells what to type.
+UNSURE = ("I did not understand", "I do not understand that", "nicht verstanden", "Das verstehe ich ohne")
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.models]
 
 
@@ -107,11 +120,13 @@ def is_right(wanted: dict[str, Any], answer: str, book: Book) -> bool:
     return any(each in answer for each in says)
 
 
-@pytest.mark.parametrize(("part", "least"), [("requests", 86), ("requests_apart", 24)])
+@pytest.mark.parametrize(("part", "least"), [("requests", 86), ("requests_apart", 24), ("sixty", 33)])
 async def test_requests_are_fulfilled_or_refused_in_plain_words(
     sentences: FirstSentences, part: str, least: int
 ) -> None:
-    """At most one in ten gets a stock phrase that does not fit, and nothing is quoted for a request."""
+    """At most one in ten gets an answer that does not fit, and nothing is quoted for a request. What is not understood
+    is told so, with what to type.
+    """
     table = tomllib.loads((Path(__file__).parent / f"{part}.toml").read_text("utf-8"))["said"]
     wrong: list[tuple[str, str]] = []
     for wanted in table:
@@ -119,5 +134,6 @@ async def test_requests_are_fulfilled_or_refused_in_plain_words(
         if not is_right(wanted, answer, book):
             wrong.append((wanted["text"], answer))
         assert wanted["gets"] != "no model" or not any(text in answer for _, text in TALK), answer
-    assert sum(answer.startswith(STOCK) for _, answer in wrong) <= len(table) / 10, wrong
+    misfits = [each for each in wrong if not any(words in each[1] for words in UNSURE)]
+    assert len(misfits) <= len(table) / 10, misfits
     assert len(table) - len(wrong) >= least, wrong
