@@ -112,6 +112,8 @@ class Waking:
         ("What did Ben say, Roomtone?", "said_by"),
         ("Roomtone, at what time does it start?", None),
         ("Rent on, what can you do?", "help"),
+        ("help", "help"),
+        ("Hilfe, Roomtone!", "help"),
         ("What can you do, rent on?", "help"),
     ],
 )
