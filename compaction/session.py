@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from compaction.budget.eviction_note import EvictedTurns
     from compaction.events import CompactionEvent, RunFailed
+    from compaction.memory.chapters import Chapter
     from compaction.ports import SessionClock, TurnStore
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
@@ -248,7 +249,7 @@ class SessionTimeline:
             cursor=state.cursor,
             summary=self.compactor.summary if shown else None,
             summary_revision=state.revision,
-            chapters=self.compactor.chapters if shown else (),
+            chapters=self.chapters,
             summary_started_at=None if span is None else span[0],
             summary_ended_at=None if span is None else span[1],
             window=window,
@@ -257,6 +258,11 @@ class SessionTimeline:
             max_input_tokens=max_input_tokens,
             evicted=self._evicted,
         )
+
+    @property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """Return the chapters that a model may be told of, oldest first."""
+        return self.compactor.chapters if self.mode is not Mode.OFF else ()
 
     def record_sent(
         self,

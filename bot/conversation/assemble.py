@@ -90,6 +90,7 @@ def assemble(session: RoomContext, talk: Conversation) -> Parts:
         channel,
         TalkTools(
             words,
+            session.timeline,
             personal=own_tools,
             on_done=talk.report_result,
             failed_turns=set() if session.upkeep is None else session.upkeep.tier_checks.failed_turns,

@@ -86,7 +86,7 @@ def toolbox_factory(
                 withheld=participation.opted_out_of,
                 attendance=attendance,
             )
-            return memory_tools(room, zone=zone, clock=clock, question=toolbox.question)
+            return memory_tools(room, zone=zone, clock=clock, question=toolbox.question, timeline=talk.timeline)
 
         def chat_tools(asker: Asker) -> Sequence[RoomTool]:
             """Return the tools that use the chat of `channel` with the permissions of the person who asks."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -182,11 +183,33 @@ def chapter_lines(context: SessionContext, max_tokens: int, zone: tzinfo, now: f
     """
     chapters = context.chapters if len(context.chapters) > 1 else ()
 
-    def lead(chapter: Chapter) -> str:
-        return f"{format_span(chapter.started_at, chapter.ended_at, zone, now=now)}, "
-
+    lead = partial(_chapter_time, zone=zone, now=now)
     told = tell_chapters(chapters, max_tokens=max_tokens, beside=context.summary or "", lead=lead)
     return tuple(line for _, line in told)
+
+
+def noted_lines(
+    chapters: Sequence[Chapter],
+    question: str,
+    *,
+    max_tokens: int,
+    zone: tzinfo,
+    beside: str = "",
+    whole: bool = False,
+    now: float | None = None,
+) -> tuple[str, ...]:
+    """Return a line for each chapter with what was noted there of a question, oldest first (see `sentences_about`).
+    `now`: the time of the newest turn.
+    """
+    found = sentences_about(chapters, question, max_tokens=max_tokens, beside=beside, whole=whole)
+    return tuple(
+        _chapter_time(chapter, zone, now) + inline(" ".join(sentence for _, sentence in each))
+        for chapter, each in groupby(found, key=itemgetter(0))
+    )
+
+
+def _chapter_time(chapter: Chapter, zone: tzinfo, now: float | None) -> str:
+    return f"{format_span(chapter.started_at, chapter.ended_at, zone, now=now)}, "
 
 
 def _chapter_parts(
@@ -207,12 +230,9 @@ def _asked_parts(
         return ()
     beside = "\n".join((context.summary or "", *(each.content for each in chapters)))
     max_tokens = min(ASKED_TOKENS, limit // _CHAPTERS_SHARE)
-    found = sentences_about(context.chapters, context.current.text, max_tokens=max_tokens, beside=beside)
-    lines = [
-        f"{format_span(chapter.started_at, chapter.ended_at, options.zone, now=now)}: "
-        + inline(" ".join(sentence for _, sentence in each))
-        for chapter, each in groupby(found, key=itemgetter(0))
-    ]
+    lines = noted_lines(
+        context.chapters, context.current.text, max_tokens=max_tokens, zone=options.zone, beside=beside, now=now
+    )
     count = options.tool_outputs.count
     return (data_part(PartKind.CHAPTER, "\n".join((ASKED_HEAD, *lines)), count=count),) if lines else ()
 

@@ -37,10 +37,11 @@ PAUSE_S = 900.0
 PROMPT_TOKENS = 1_200
 REQUEST_TOKENS = 800
 # What the sentences may take that tell of what is asked. A fact is a fifth as long as the turns that it was made of.
-ASKED_TOKENS = 700
-# A sentence tells of what is asked if it has this share of that, and this share of what the best one has.
+ASKED_TOKENS = 1_500
+# Some sentence must have this share of what is asked; of the others each has this share of what that one has. Half of
+# the turns that show an answer are told by sentences far down: people ask in words of their own.
 _LEAST_ASKED = 0.25
-_LEAST_OF_BEST = 0.3
+_LEAST_OF_BEST = 0.1
 # About 300 tokens.
 _MOST_CHARS = 1_200
 
@@ -181,10 +182,10 @@ def _words_of(sentence: str) -> frozenset[str]:
 
 
 def sentences_about(
-    chapters: Sequence[Chapter], question: str, *, max_tokens: int, beside: str = ""
+    chapters: Sequence[Chapter], question: str, *, max_tokens: int, beside: str = "", whole: bool = False
 ) -> tuple[tuple[Chapter, str], ...]:
     """Return the sentences that tell of what is asked, with their chapters, in the order of talk. What stands in
-    `beside` is not told again.
+    `beside` is not told again. `whole`: the others too, as far as there is room.
 
     A sentence counts for its own terms, and in part for those of the sentences before and after it.
     """
@@ -197,9 +198,12 @@ def sentences_about(
         + NEIGHBOUR_SHARE * max(asked.weight_in(near - each) for near in own[max(0, at - 1) : at + 2])
         for at, each in enumerate(own)
     ]
-    least = max(_LEAST_ASKED * asked.asked, _LEAST_OF_BEST * max(weights, default=0.0))
+    best = max(weights, default=0.0)
+    if not whole and (not best or best < _LEAST_ASKED * asked.asked):
+        return ()
+    least = 0.0 if whole else _LEAST_OF_BEST * best
     chosen: list[int] = []
-    telling = (at for at, weight in enumerate(weights) if weight and weight >= least and told[at][1] not in beside)
+    telling = (at for at, weight in enumerate(weights) if weight >= least and told[at][1] not in beside)
     for at in sorted(telling, key=lambda place: (-weights[place], -place)):
         max_tokens -= _tokens(told[at][1])
         if max_tokens < 0:

@@ -104,6 +104,7 @@ QUOTED = [
     ("memory", "are a chapter, of 20 to # turns", chapters.MOST_TURNS),
     ("memory", "a pause of # minutes ends one", chapters.PAUSE_S / 60),
     ("memory", "the facts that fit into # tokens", chapters.PROMPT_TOKENS),
+    ("memory", "of what is asked, in at most # tokens", chapters.ASKED_TOKENS),
     ("memory", "of which the # rarest words count", recall.MOST_ASKED),
     ("budget", "# tokens are kept free for the answer", RESERVED_OUTPUT_TOKENS),
     ("budget", "together at most # tokens", MAX_INPUT_TOKENS),

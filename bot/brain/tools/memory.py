@@ -2,7 +2,9 @@
 missed who came later, as /recap tells it, in words that can be spoken. Models read the whole talk, so only the answers
 without a model use that one.
 
-Their output is bounded, so that one call can't fill the prompt. Arguments have been checked (`tool.read_arguments`).
+A search begins with what was noted in the chapters of this session: most questions ask for less words than the talk
+itself has. Their output is bounded, so that one call can't fill the prompt. Arguments have been checked
+(`tool.read_arguments`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from bot.llm.budgeted import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT, RoomRecall
 from bot.texts.text import Text, joined
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
+from compaction.context.build import noted_lines
 from compaction.context.turn_text import format_turn
 from compaction.language.text import plain, whole_words
 from compaction.memory.passage import PassageKind
@@ -27,8 +30,13 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from compaction.memory.digest import Digest
     from compaction.memory.recall import RecallHit
+    from compaction.session import SessionTimeline
 
 MOST_FOUND = 20
+# Of the room that an answer has (`MAX_CHARS`) two thirds.
+NOTED_TOKENS = 1_000
+# Chapters are told with times in minutes: one that ends in the minute in which another begins is not meant.
+MINUTE_S = 60.0
 NOTHING = "Nothing that was said or shown is about that."
 
 _TEXT = {"type": "string"}
@@ -64,33 +72,56 @@ def memory_tools(
     zone: tzinfo,
     clock: Clock,
     question: Seq | None = None,
+    timeline: SessionTimeline | None = None,
 ) -> tuple[RoomTool, ...]:
     """Return the two tools for one room. `zone`: time zone of the times in their output.
 
     `question`: the turn that is answered. It has the words of the search, and would be the first thing found.
+    `timeline`: the session, whose chapters are searched too.
     """
+
+    def noted(query: str, session: str, speaker: str, since: float | None, until: float | None) -> str:
+        """Return what the chapters of this session noted of it; all of a stretch of time."""
+        chapters = (
+            () if timeline is None or speaker or session not in {"", room.place.session_id} else timeline.chapters
+        )
+        chapters = tuple(
+            each
+            for each in chapters
+            if (since is None or each.started_at >= since or each.ended_at > since + MINUTE_S)
+            and (until is None or each.started_at <= until)
+        )
+        is_stretch = since is not None and until is not None
+        now = clock.now()
+        lines = noted_lines(chapters, query, max_tokens=NOTED_TOKENS, zone=zone, whole=is_stretch, now=now)
+        return "\n".join(("Noted in this session:", *lines)) if lines else ""
 
     async def search(arguments: Mapping[str, object]) -> Result:
         """Return quotes that match, or a sentence with the reason why there are none."""
         given = {name: str(value).strip() for name, value in arguments.items()}
-        since, until = given.get("since"), given.get("until")
         limit = int(given.get("limit", DEFAULT_LIMIT))
+        speaker, session = given.get("speaker", ""), given.get("session", "")
         try:
-            found = await room.memory_search(
-                given["query"],
-                speaker=given.get("speaker") or None,
-                since=parse_moment(since, now=clock.now(), zone=zone) if since else None,
-                until=parse_moment(until, now=clock.now(), zone=zone) if until else None,
-                session=SessionId(given.get("session", "")) or None,
-                archived=arguments.get("archived") is True,
-                limit=limit + (question is not None),
+            since, until = (
+                parse_moment(given[each], now=clock.now(), zone=zone) if given.get(each) else None
+                for each in ("since", "until")
             )
         except TimeNotUnderstoodError as error:
             return Result(str(error), anybody)
+        found = await room.memory_search(
+            given["query"],
+            speaker=speaker or None,
+            since=since,
+            until=until,
+            session=SessionId(session) or None,
+            archived=arguments.get("archived") is True,
+            limit=limit + (question is not None),
+        )
         here = room.place.session_id
         hits = found if question is None else [each for hit in found if (each := _before(hit, here, question))][:limit]
-        answer, shown = _answer([format_recalled(each, zone, here=here) for each in hits])
-        room.note_shown_hits(hits[:shown], asked=question)
+        notes = [each for each in (noted(given["query"], session, speaker, since, until),) if each]
+        answer, shown = _answer([*notes, *(format_recalled(each, zone, here=here) for each in hits)])
+        room.note_shown_hits(hits[: max(0, shown - len(notes))], asked=question)
         return Result(answer or NOTHING, anybody if all(each.session_id == here for each in hits) else present)
 
     async def turns(arguments: Mapping[str, object]) -> Result:
@@ -107,8 +138,9 @@ def memory_tools(
     return (
         RoomTool(
             MEMORY_SEARCH,
-            "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
-            "whenever somebody refers to something that is not in front of you.",
+            "Finds what was said earlier, also in earlier sessions, word for word with who said it and when, and what "
+            "was noted of it. Use it whenever somebody asks for more of the past than is in front of you. With since "
+            "and until of a chapter you get all that was noted in it.",
             SEARCH_SCHEMA,
             search,
             asks=False,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bot.brain.tools.frozen_calls import ShowCall
     from compaction.model import Seq
     from compaction.payload import MessageToolCall, PayloadPart
+    from compaction.session import SessionTimeline
 
     # What a model reads is its text: of a frozen call, what has become of it by then.
     ToolResult = str | FrozenCall
@@ -208,12 +209,13 @@ def _runs(step: ToolExchange) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TalkTools:
-    """What a conversation has its toolbox know. `words`: those of the session. `personal`: return more tools for the
-    person who asks. `on_done`: awaited after each call that ended after its reply, to tell its result. `failed_turns`:
-    gets the turns of the questions for which a tool has failed.
+    """What a conversation has its toolbox know. `words`: those of the session. `timeline`: the session itself.
+    `personal`: return more tools for the person who asks. `on_done`: awaited after each call that ended after its
+    reply, to tell its result. `failed_turns`: gets the turns of the questions for which a tool has failed.
     """
 
     words: Words = field(default_factory=Words)
+    timeline: SessionTimeline | None = None
     personal: tuple[Callable[[Asker], Sequence[RoomTool]], ...] = ()
     on_done: Callable[[FrozenCall], Awaitable[None]] | None = None
     failed_turns: set[int] = field(default_factory=set)

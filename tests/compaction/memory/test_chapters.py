@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from compaction.language.text import plain
 from compaction.memory.chapters import (
     MOST_TURNS,
     PAUSE_S,
+    Chapter,
     chapters_of,
     sentences_about,
     tell_chapters,
@@ -134,13 +136,20 @@ NOTED = (
 )
 
 
+def noted() -> tuple[Chapter, ...]:
+    """Return a chapter for each of these facts."""
+    return chapters_of(
+        [replace(batch(at, fact(at * 10, text, FactKind.DOING)), heading="ABCDEF"[at]) for at, text in enumerate(NOTED)]
+    )
+
+
 @pytest.mark.parametrize(
     ("question", "max_tokens", "beside", "told"),
     [
         # What stands beside a sentence with its words may tell of it too.
-        ("Did Caduceus take the training with the herb lady?", 100, "", (0, 1, 2)),
+        ("Did Caduceus take the training with the herb lady?", 100, "", (0, 1, 2, 3, 5)),
         ("Did Caduceus take the training with the herb lady?", 16, "", (1,)),
-        ("Did Caduceus take the training with the herb lady?", 100, NOTED[1], (0, 2)),
+        ("Did Caduceus take the training with the herb lady?", 100, NOTED[1], (0, 2, 3, 5)),
         ("What did Jester paint?", 100, "", (3, 4, 5)),
         ("Who sang in the opera house of Vienna on Sunday?", 100, "", ()),
         ("", 100, "", ()),
@@ -150,11 +159,15 @@ def test_what_is_asked_is_told_of_all_chapters(
     question: str, max_tokens: int, beside: str, told: tuple[int, ...]
 ) -> None:
     """In the order of talk, the best first while there is room."""
-    noted = [
-        replace(batch(at, fact(at * 10, text, FactKind.DOING)), heading="ABCDEF"[at]) for at, text in enumerate(NOTED)
-    ]
-    found = sentences_about(chapters_of(noted), question, max_tokens=max_tokens, beside=beside)
+    found = sentences_about(noted(), question, max_tokens=max_tokens, beside=beside)
     assert [sentence for _, sentence in found] == [NOTED[at] for at in told]
+
+
+def test_a_stretch_is_told_whole() -> None:
+    """As far as there is room, what is asked first."""
+    told = partial(sentences_about, noted(), "What did Jester paint?", whole=True)
+    assert [sentence for _, sentence in told(max_tokens=100)] == list(NOTED)
+    assert [sentence for _, sentence in told(max_tokens=8)] == [NOTED[4]]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,12 @@ from bot.memory.access_log import AccessLog
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.store.tiers import TierStore
 from compaction.model import SessionId, Turn
+from rehearsal.roomtone.evenings.virtual_time import EPOCH_S
 from tests.bot.memory.recalled import recalled_evening as evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
+from tests.compaction.rooms import MemoryRoom
 from tests.fakes.clock import FakeClock
+from tests.fakes.labelling_summariser import LabellingSummariser
 
 
 async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
@@ -66,6 +69,28 @@ async def test_an_old_value_says_that_it_is_old() -> None:
     first, second = ((await search.call({"query": "gate code"})).text).split("\n\n")
     assert "This corrects turn 0." in first
     assert "NO LONGER SO: corrected by turn 9." in second
+
+
+async def test_a_search_begins_with_what_was_noted() -> None:
+    """Of a stretch of time all of it. Nothing is noted of one person's words, or in another session."""
+    async with MemoryRoom(summariser=LabellingSummariser()) as memory:
+        await memory.say("My kitten is called Sunniva.")
+        await memory.begin_fold()
+        await memory.timeline.settle()
+        index, store = await evening(*SAID, session_id=memory.session_id)
+        room = RoomRecall(Recall(index, store), RecallScope(memory.session_id, 1, 10))
+        search, _ = memory_tools(room, zone=UTC, clock=FakeClock(EPOCH_S + 600.0), timeline=memory.timeline)
+
+        async def asked(query: str, **given: object) -> str:
+            return (await search.call({"query": query, **given})).text
+
+        noted, quoted = (await asked("kitten lighthouse")).split("\n\n")[:2]
+        assert "My kitten is called Sunniva." in noted
+        assert quoted.startswith("(turn 1.)")
+        stretch = {"since": "10 minutes ago", "until": "8 minutes ago"}
+        assert "My kitten is called Sunniva." in await asked("lighthouse", **stretch)
+        for given in ({}, {"speaker": "Bob", **stretch}, {"session": "another", **stretch}, {"since": "2 minutes ago"}):
+            assert "Sunniva" not in await asked("lighthouse", **given)
 
 
 async def test_filters_are_understood_as_models_write_them() -> None:
