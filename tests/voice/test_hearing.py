@@ -172,7 +172,9 @@ async def test_a_clock_that_jumps_deafens_nobody(
         before, at = heard.seconds_of(ADA), now()
         await ada.voice.say(clip)
         await heard.until(lambda: [each for each in heard.of(voice.Utterance) if each.ended_at > at])
-        assert heard.seconds_of(ADA) - before == pytest.approx(0.9, abs=0.2)
+        # Where it connects anew at once, the rest of the first clip waits for the new keys, and is heard too.
+        assert heard.seconds_of(ADA) - before > 0.7
+        assert heard.seconds_of(ADA) < 2 * 0.9 + 0.3
         assert [each for each in heard.of(voice.Lost) if each.final] == heard.of(voice.EventsDropped) == []
         await hearing.disconnect()
         await heard.ends()
