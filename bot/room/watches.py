@@ -112,14 +112,15 @@ class ForgettingWatch(RoomPart):
         with suppress(StoreError, TimeoutError):
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = await self._sessions.forgettings_after(self._seen)
-            if self._take_back(found):
-                # What people have said until the store learns it counts as said before they were forgotten.
+            self._take_back(found)
+            if found:
+                # Also of people whom the room does not know: their turns may be folded, and what people have said until
+                # the store learns it counts as said before they were forgotten.
                 await self._timeline.refresh()
             self._seen = max([self._seen, *(each.number for each in found)])
             self._checked_at = began_at
 
-    def _take_back(self, found: Iterable[Forgetting]) -> bool:
-        """Return whether somebody was forgotten elsewhere whom the room knows."""
+    def _take_back(self, found: Iterable[Forgetting]) -> None:
         here = [each for each in found if each.reaches(self._timeline.session_id)]
         count, people = 0, set[str]()
         for person_id, theirs in self._sessions.people_among(here, self._known).items():
@@ -134,4 +135,3 @@ class ForgettingWatch(RoomPart):
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
             self._words.take_back(people, turns=True)
-        return count > 0

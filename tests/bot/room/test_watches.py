@@ -197,6 +197,10 @@ async def test_who_is_forgotten_while_the_store_is_away_is_forgotten_afterwards(
         assert await scene.check() == ([1], 1)
         # The store knows from now on until when the person has spoken.
         scene.refresh.assert_awaited_once_with()
+        # Whom it does not know may be in its summary.
+        await scene.forget("3")
+        assert await scene.check() == ([], 1)
+        assert scene.refresh.await_count == 2
 
 
 async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> None:
