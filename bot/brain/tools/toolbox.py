@@ -270,11 +270,12 @@ class Toolbox:
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
 
-        The first of two with the same name wins.
+        The first of two with the same name wins, and those of servers are last: none may take the name or the room of
+        another.
         """
         named: dict[str, RoomTool] = {}
         personal = [tool for make in self._personal for tool in make(asker)]
-        for tool in (*self._own, *personal):
+        for tool in sorted((*self._own, *personal), key=lambda each: bool(each.server)):
             named.setdefault(tool.name, tool)
         return tuple(named.values())
 

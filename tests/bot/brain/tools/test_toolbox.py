@@ -27,6 +27,7 @@ from bot.brain.tools.toolbox import (
     MOST_QUESTIONS,
     MOST_STEPS,
     Reach,
+    TalkTools,
     Toolbox,
     ToolExchange,
     ToolExchanges,
@@ -117,10 +118,17 @@ async def test_only_what_may_run_is_offered_and_runs(desk: Desk) -> None:
 async def test_tools_come_and_go() -> None:
     """Tools of servers can be added later, and taken away. The room's own tool wins over one of the same name."""
     desk, theirs = Desk(), list["RoomTool"]()
-    toolbox = Toolbox([desk.echo], personal=lambda _: theirs)
-    theirs += [replace(desk.echo, description="Not ours."), replace(desk.echo, name="theirs")]
+    own = replace(desk.echo, name="own")
+    toolbox = Toolbox([desk.echo], TalkTools(personal=(lambda _: (own,),)), personal=lambda _: theirs)
+    theirs += [
+        replace(desk.echo, name=each, description="Not ours.", server="hub") for each in ("own", "echo", "theirs")
+    ]
     offers = [(offer.name, offer.description) for offer in toolbox.for_asker().offers]
-    assert offers == [("echo", "Echoes."), ("theirs", "Echoes.")]
+    assert [each for each in offers if each[0] in {"echo", "own", "theirs"}] == [
+        ("echo", "Echoes."),
+        ("own", "Echoes."),
+        ("theirs", "Not ours."),
+    ]
     theirs.clear()
     assert "no tool 'theirs'" in await told(toolbox.for_asker(), a_call("theirs"))
 
