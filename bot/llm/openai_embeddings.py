@@ -33,6 +33,8 @@ _MOST_BYTES = 4
 # How llama.cpp, text-embeddings-inference, vLLM and OpenAI refuse a text that is too long: all of them name its tokens.
 _TOO_LONG = frozenset({400, 413, 422, 500})
 _NAMES_TOKENS = re.compile(r"\btokens?\b", re.IGNORECASE)
+# Numbers in one vector, which is stored for each passage. The largest known models make 8,192.
+MAX_NUMBERS = 16_384
 
 
 _REMEDIES = Remedies(section="recall", refused="recall.model")
@@ -84,6 +86,12 @@ class OpenAIEmbeddings:
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1:
             raise EmbeddingError(
                 f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(texts)} texts. "
+                "Choose another recall.model.",
+                retryable=False,
+            )
+        if len(vectors[0]) > MAX_NUMBERS:
+            raise EmbeddingError(
+                f"{self._endpoint.where} sent an embedding of {len(vectors[0]):,} numbers, more than any model makes. "
                 "Choose another recall.model.",
                 retryable=False,
             )

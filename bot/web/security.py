@@ -128,19 +128,31 @@ class TrustedProxies:
         """
         hops = [hop.strip() for value in forwarded_for for hop in value.split(",")]
         client = peer
-        while self._trusts(client) and hops and (hop := _ip(hops.pop())) is not None:
-            client = str(hop)
+        while self._trusts(client) and hops:
+            hop = _address(hops.pop())
+            if hop is None:
+                break
+            client = hop
         return ClientAddress(client, vouched=client != peer and not self._trusts(client))
 
     def _trusts(self, address: str) -> bool:
-        ip = _ip(address)
-        return ip is not None and any(ip in network for network in self._networks)
+        parsed = _address(address)
+        if parsed is None:
+            return False
+        ip = ipaddress.ip_address(parsed)
+        return any(ip in network for network in self._networks if ip.version == network.version)
 
 
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return an IP address, or None if it is invalid."""
+def _address(text: str) -> str | None:
+    """Return an IP address in its shortest form, without a port, or None if it is invalid."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
     try:
         ip = ipaddress.ip_address(text)
     except ValueError:
         return None
-    return (ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None) or ip
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip)

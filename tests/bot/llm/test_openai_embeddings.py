@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from bot.llm.openai_embeddings import LEAST_BYTES, MAX_CHARS, MAX_TEXTS, OpenAIEmbeddings
+from bot.llm.openai_embeddings import LEAST_BYTES, MAX_CHARS, MAX_NUMBERS, MAX_TEXTS, OpenAIEmbeddings
 from compaction.errors import EmbeddingError
 from rehearsal.servers.loopback import LoopbackServer
 from tests.patience import PATIENCE_S
@@ -146,6 +146,7 @@ FAILURES = [
     (body({"data": [{"index": 0, "embedding": "oops"}]}), True, "recall.base_url"),
     (body({"data": [{"index": 0, "embedding": [0.0, 0.0]}]}), True, "of length zero"),
     (body({"data": [{"index": 0, "embedding": []}]}), True, "of length zero"),
+    (body({"data": [{"index": 0, "embedding": [1.0] * (MAX_NUMBERS + 1)}]}), False, "more than any model makes"),
     (body({"data": []}), False, "sent 0 embeddings for 1 texts"),
 ]
 
