@@ -70,7 +70,7 @@ class Budget:
     def room(self, *, max_output_tokens: int = 0) -> int:
         """Return the raw number of tokens that one call may send if its answer has at most `max_output_tokens`."""
         longer_answer = max(0, max_output_tokens - self.settings.reserved)
-        return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
+        return self.estimator.calibration.room(max(0, self.settings.max_input_tokens - longer_answer))
 
     @property
     def trim_options(self) -> TrimOptions:
@@ -248,7 +248,7 @@ class BudgetedModel:
         far as it is whole, and a request without room is not sent at all.
         """
         settings = self.budget.settings
-        left = settings.max_context_tokens - self.budget.estimator.billed(tokens)
+        left = settings.max_context_tokens - self.budget.estimator.calibration.billed(tokens)
         most = max(settings.reserved, left) if settings.enabled else request.max_output_tokens
         return replace(request, max_output_tokens=min(request.max_output_tokens, most))
 

@@ -159,14 +159,19 @@ class CountedCall:
             usage=self.usage,
             duration_s=time.monotonic() - self.started_at,
             first_token_s=None if self.first_token_at is None else self.first_token_at - self.started_at,
-            estimated_prompt_tokens=self.estimator.billed(self.token_count),
+            estimated_prompt_tokens=self.estimator.calibration.billed(self.token_count),
             finish_reason=finish_reason,
             counted_exactly=self.estimator.exact,
             **details,
         )
         billed = self.usage.prompt_tokens
         if billed is not None and self.estimator.learn(count=self.token_count, reported=billed):
-            log.info("token_count_corrected", model=self.model, factor=round(self.estimator.factor, 3))
+            log.info(
+                "token_count_corrected",
+                model=self.model,
+                factor=round(self.estimator.calibration.factor, 3),
+                extra_tokens=self.estimator.calibration.extra_tokens,
+            )
 
 
 def _ms(seconds: float) -> float:

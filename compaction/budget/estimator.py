@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.tokens import Tokenizer, estimate_text_tokens
 
-# Smaller calls correct nothing: what a provider adds to each call would count as much as their text.
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+# In a call of at least this many tokens, a difference is ascribed to the text. In a smaller call it is ascribed to a
+# fixed overhead.
 _LARGE_TOKENS = 1_000
-# The most that is billed for one token that we count: another vocabulary takes no more.
+# Upper limits of the correction. The first allows for a hidden prompt of the provider, the second for a very different
+# vocabulary.
+_MOST_EXTRA_TOKENS = 2_000
 _MOST_FACTOR = 4.0
 # The bills that a correction is made of. Older ones are forgotten.
 _LATEST_BILLS = 24
@@ -23,15 +32,56 @@ _LATEST_BILLS = 24
 _KEPT_TEXTS = 4_096
 
 
+class Bill(NamedTuple):
+    """The prompt tokens of one call: how many we counted, and how many the provider billed."""
+
+    counted: int
+    billed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Converts a token count into the tokens that a provider bills: `count * factor + extra_tokens`."""
+
+    factor: float = 1.0
+    extra_tokens: int = 0
+
+    @classmethod
+    def of(cls, bills: Iterable[Bill]) -> Calibration:
+        """Return the calibration that these bills call for. The strangest bill of each size is left out.
+
+        A bill below the count lowers nothing, because it may be due to a cache.
+        """
+        known = [bill for bill in bills if bill.counted > 0]
+        extras = [bill.billed - bill.counted for bill in known if bill.counted < _LARGE_TOKENS]
+        extra = min(_MOST_EXTRA_TOKENS, max(0, _second_highest(extras)))
+        factors = [(bill.billed - extra) / bill.counted for bill in known if bill.counted >= _LARGE_TOKENS]
+        return cls(min(_MOST_FACTOR, max(1.0, _second_highest(factors))), int(extra))
+
+    def billed(self, count: int) -> int:
+        """Return how many tokens the provider is expected to bill at most for `count` counted tokens."""
+        return int(count * self.factor + 0.999_999) + self.extra_tokens
+
+    def room(self, max_tokens: int) -> int:
+        """Return the largest count that is billed as at most `max_tokens`. Returns 0 if there is none."""
+        room = max(0, int((max_tokens - self.extra_tokens) / self.factor))
+        return room - 1 if room and self.billed(room) > max_tokens else room
+
+
+def _second_highest(values: Sequence[float]) -> float:
+    """Return the highest value but one, or 0 for fewer than two values."""
+    return sorted(values)[-2] if len(values) > 1 else 0
+
+
 class Estimator:
     """Counts tokens for one model. All tasks of one event loop may use it.
 
-    Counts are not corrected. `billed` and `room` are, by `factor`: the tokens that the provider bills for one of ours.
+    Counts are not calibrated. `calibration` converts a limit in the provider's tokens into a limit for counts.
     """
 
     def __init__(self, tokenizer: Tokenizer | None = None) -> None:
-        self.factor = 1.0
-        self._factors: deque[float] = deque(maxlen=_LATEST_BILLS)
+        self.calibration = Calibration()
+        self._bills: deque[Bill] = deque(maxlen=_LATEST_BILLS)
         self._count = estimate_text_tokens if tokenizer is None else tokenizer.count
         # Whether the model's own tokeniser is used.
         self.exact = tokenizer is not None
@@ -50,23 +100,10 @@ class Estimator:
         return known
 
     def learn(self, *, count: int, reported: int) -> bool:
-        """Take one more bill into account. Returns whether the factor has changed.
-
-        The strangest bill is left out. One below the count lowers nothing, because it may be due to a cache.
-        """
-        if count >= _LARGE_TOKENS:
-            self._factors.append(reported / count)
-        before, self.factor = self.factor, min(_MOST_FACTOR, max((1.0, *sorted(self._factors)[-2:-1])))
-        return self.factor != before
-
-    def billed(self, count: int) -> int:
-        """Return how many tokens the provider is expected to bill at most for `count` counted tokens."""
-        return int(count * self.factor + 0.999_999)
-
-    def room(self, max_tokens: int) -> int:
-        """Return the largest count that is billed as at most `max_tokens`. Returns 0 if there is none."""
-        room = max(0, int(max_tokens / self.factor))
-        return room - 1 if room and self.billed(room) > max_tokens else room
+        """Take one more bill into account. Returns whether the calibration has changed."""
+        self._bills.append(Bill(count, reported))
+        before, self.calibration = self.calibration, Calibration.of(self._bills)
+        return self.calibration != before
 
 
 class Family(StrEnum):

@@ -28,7 +28,7 @@ NO_METRIC = {
     "bot.posts.transcript.TranscriptWriter._recent": "the latest lines, which withdrawn words leave",
     "bot.screen.readers.ScreenReaders._looked_at": "when pictures were read",
     "compaction.context.build.build_payload": "screens' notes, until their place among the turns",
-    "compaction.budget.estimator.Estimator._factors": "the latest factors of bills",
+    "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.end_policy.OwnPauses._before_s": "the longest pauses of a person's latest utterances",
     "voice.speaking.playback.Playback._begun": "the latest pieces, to know the bot's echo",

@@ -1,4 +1,4 @@
-"""Token counts for one model, and a correction by what several of the provider's bills agree on."""
+"""Token counts for one model, and a calibration from what several of the provider's bills agree on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.budget.estimator import Estimator, Family, family_of
+from compaction.budget.estimator import Bill, Calibration, Estimator, Family, family_of
 from compaction.tokens import estimate_text_tokens
 from tests.fakes.held_objects import held_objects
 
@@ -42,15 +42,18 @@ def test_with_one_it_counts_and_counts_a_text_once() -> None:
 
 
 def test_a_dearer_bill_raises_what_is_expected() -> None:
-    """What two bills of large calls agree on raises the estimate."""
+    """What two bills agree on raises the estimate. The surplus of small prompts is added as a fixed overhead, and the
+    surplus of large prompts as a factor.
+    """
     estimator = Estimator()
-    for _ in range(2):
-        assert not estimator.learn(count=100, reported=140)
-    assert not estimator.learn(count=10_000, reported=12_000)
-    assert estimator.learn(count=10_000, reported=12_000)
-    assert (estimator.factor, estimator.billed(5_000)) == (1.2, 6_000)
+    assert not estimator.learn(count=100, reported=140)
+    assert estimator.learn(count=100, reported=140)
+    assert estimator.calibration == Calibration(1.0, 40)
+    assert not estimator.learn(count=10_000, reported=12_040)
+    assert estimator.learn(count=10_000, reported=12_040)
+    assert estimator.calibration == Calibration(1.2, 40)
     assert not estimator.learn(count=10_000, reported=9_000)
-    assert estimator.room(12_000) == 10_000
+    assert estimator.calibration.room(12_040) == 10_000
 
 
 @pytest.mark.parametrize("strange", [(900, 12_000), (1_100, 12_000), (10, 10**9), (2_000, 10**9), (0, 50)])
@@ -62,7 +65,7 @@ def test_one_strange_bill_changes_nothing(strange: tuple[int, int]) -> None:
         bills.insert(at, strange)
         for count, reported in bills:
             estimator.learn(count=count, reported=reported)
-        assert estimator.room(28_672) == 28_672
+        assert estimator.calibration.room(28_672) == 28_672
 
 
 def test_a_correction_is_forgotten() -> None:
@@ -70,26 +73,28 @@ def test_a_correction_is_forgotten() -> None:
     estimator = Estimator()
     for _ in range(50):
         estimator.learn(count=4_000, reported=100_000)
-    assert estimator.factor == 4.0
+        estimator.learn(count=400, reported=100_000)
+    assert estimator.calibration == Calibration(4.0, 2_000)
     for _ in range(24):
         estimator.learn(count=4_000, reported=4_000)
-    assert estimator.factor == 1.0
+    assert estimator.calibration == Calibration()
 
 
 @given(BILLS, st.integers(0, 100_000), st.tuples(st.integers(1, 30_000), st.integers(0, 10**9)), st.integers(0, 24))
-def test_the_factor_is_that_of_the_ordinary_bills(
+def test_calibration_is_that_of_the_ordinary_bills(
     bills: list[tuple[int, int]], limit: int, strange: tuple[int, int], at: int
 ) -> None:
-    """Whatever is billed once, the factor stays within what the other bills would give it at most. It is never below
-    the count, within its bounds, and `room` is never too large.
+    """Whatever is billed once, the calibration stays within what the other bills would give it at most. It is never
+    below the count, within its bounds, and `room` is never too large.
     """
-    known, most = Estimator(), Estimator()
-    for count, reported in (*bills[:at], strange, *bills[at:]):
-        known.learn(count=count, reported=reported)
+    others = [Bill(*each) for each in bills]
+    known = Calibration.of([*others[:at], Bill(*strange), *others[at:]])
     # Each bill twice: what the others call for if none of them is left out.
-    for count, reported in (*bills, *bills):
-        most.learn(count=count, reported=reported)
-    assert 1.0 <= known.factor <= min(4.0, most.factor)
+    most = Calibration.of([*others, *others])
+    assert 1.0 <= known.factor <= 4.0
+    assert 0 <= known.extra_tokens <= max(0, most.extra_tokens)
+    if not known.extra_tokens and not most.extra_tokens:
+        assert known.factor <= most.factor
     assert known.billed(1_500) >= 1_500
     room = known.room(limit)
     assert room == 0 or known.billed(room) <= limit
