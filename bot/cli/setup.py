@@ -114,6 +114,8 @@ def command(
     wanted = _tried(_model, [model, model_name, key], _try_model, wanted)
     wanted = _tried(_voice, [voice, voice_model, voice_name, voice_key], _try_voice, wanted)
     wanted = _tried(_pages, [public_url], _try_pages, wanted)
+    # Discord is asked before anything is written. It may not answer.
+    application_id = asyncio.run(known_bot(_quietly(overrides=wanted).discord)).application_id
     _write(wanted, yes=yes)
     now = _quietly()
     if hidden := [key for key, value in wanted.items() if value != _value(now, key)]:
@@ -123,7 +125,7 @@ def command(
         )
     if (heard := check_recogniser(now.models, now.asr)).status is Status.MISSING:
         say(f"{heard.detail} {heard.remedy}")
-    say(next_step(asyncio.run(known_bot(now.discord)).application_id, is_in_a_server=False))
+    say(next_step(application_id, is_in_a_server=False))
     say(f"Start the bot with:\n{as_typed('run')}")
 
 

@@ -128,6 +128,8 @@ class TypedTalk:
         self._participation.on_typed(person.id, text)
         if (why := self._participation.why_unanswered()) is not None:
             return why
+        # What was taken back takes no place.
+        self._waiting = deque(each for each in self._waiting if each.take() is not None)
         waiting = (asked for each in self._waiting if (asked := each.take()) is not None)
         refusal = PLACES.refusal([message.person.id for _, message in waiting], person.id)
         if refusal is None and not self._participation.may_ask(person.id):

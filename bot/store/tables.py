@@ -211,7 +211,7 @@ segments = Table(
 )
 
 # The passages that memory search finds (`search.search`): one row for each turn, note, segment, and fact that a
-# model wrote (`search.indexing`). `key`: its seq or id. `heard_from`, `heard_until`: of what time it tells
+# model wrote (`search.passages`). `key`: its seq or id. `heard_from`, `heard_until`: of what time it tells
 # (`compaction.memory.passage.Readable`). `own`: its terms. `tags`: see `search.tags`. `embedded_by`: the model that has
 # processed it, null before.
 passages = Table(

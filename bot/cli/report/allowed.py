@@ -166,7 +166,7 @@ LABELS: Mapping[str, Callable[[object], str | None]] = {
     "code": _number,
     "command": _one_of(RULES),
     "end_to_end": _flag,
-    # Of all errors that are loaded: what is above has imported the whole bot.
+    # Of all errors that are loaded: the checks have run before, and imported most of the bot.
     "error_class": _one_of({each.__name__ for each in _with_subclasses(BaseException)}),
     "logger": _one_of(sys.modules),
     "method": _one_of(("DELETE", "GET", "PATCH", "POST", "PUT")),
