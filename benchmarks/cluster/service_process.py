@@ -63,9 +63,7 @@ class ServiceProcess:
         endpoint, settings = Endpoint(f"http://127.0.0.1:{PORT}/v1", "whisper-1", "", _CALL_TIMEOUT_S), AsrSettings()
         self._recognisers = {
             "service": await self._stack.enter_async_context(RemoteRecogniser(endpoint, has_fallback=True)),
-            "in_process": await self._stack.enter_async_context(
-                QueuedRecogniser(engine_on_best_device(at, settings).load)
-            ),
+            "in_process": await self._stack.enter_async_context(QueuedRecogniser(engine_on_best_device(at, settings))),
         }
         ready_s = time.monotonic() - begun
         recogniser_mb, ray_mb = (await _use(_REPLICA)).memory_mb, (await _use(_RAY)).memory_mb

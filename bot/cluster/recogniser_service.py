@@ -16,7 +16,6 @@ from starlette.formparsers import MultiPartException
 from starlette.responses import JSONResponse
 
 from bot.cluster.transcription import TranscriptionRefusedError, check_request, request_of, verbose_json
-from voice.asr.placement import cuda_device_count
 from voice.asr.scheduler import QUEUE_SIZE, QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import engine_on_best_device
@@ -103,9 +102,8 @@ class RecogniserService:
         key = os.environ.get(KEY_VARIABLE, "") if service.asks_for_key else ""
         if service.asks_for_key and not key:
             raise RecogniserError(f"{KEY_VARIABLE} is not in the environment of this machine's Ray.")
-        devices = cuda_device_count if service.gpus else int
         self.recogniser = QueuedRecogniser(
-            engine_on_best_device(Path(service.model_dir), AsrSettings(), cuda_devices=devices).load,
+            engine_on_best_device(Path(service.model_dir), AsrSettings(), uses_gpu=bool(service.gpus)),
             batch_size=_GPU_BATCH if service.gpus else 1,
         )
         await self.recogniser.__aenter__()

@@ -257,7 +257,7 @@ async def _local_recogniser(
 ) -> OpenedRecogniser:
     """Load the model of this process. `stands_in`: an endpoint hears while it can. Raises `RecogniserError`."""
     model = engine_on_best_device(folder, settings, stands_in=stands_in)
-    recogniser = await stack.enter_async_context(QueuedRecogniser(model.load))
+    recogniser = await stack.enter_async_context(QueuedRecogniser(model))
     health.add_outage(
         FaultKind.MODELS,
         Text("The GPU"),

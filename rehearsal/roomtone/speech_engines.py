@@ -138,7 +138,7 @@ class RehearsalRecogniser(AbstractAsyncContextManager["RehearsalRecogniser"]):
         if self._recogniser is None:
             # With one thread a model is loaded once, for a third of the CPU time.
             self._recogniser = await self._stack.enter_async_context(
-                QueuedRecogniser(engine_on_best_device(self._folder, self._asr, threads=1).load)
+                QueuedRecogniser(engine_on_best_device(self._folder, self._asr, threads=1))
             )
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
         heard = [await self._recognise(self._recogniser, np.concatenate([_QUIET, piece])) for piece in pieces]

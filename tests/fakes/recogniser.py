@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 
 from voice.asr.port import Recognition, RecognitionRequest
-from voice.asr.worker import Engine, nobody_waits
+from voice.asr.worker import Engine
 from voice.audio import duration_s
 from voice.errors import RecogniserError
 
@@ -45,9 +45,7 @@ class AnsweringEngine(Engine):
     def __init__(self, answer: Callable[[RecognitionRequest], Recognition]) -> None:
         self._answer = answer
 
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
+    def recognise_together(self, requests: Sequence[RecognitionRequest], *, others: Sized = ()) -> list[Recognition]:
         """See `Engine.recognise_together`."""
         return [self._answer(each) for each in requests]
 
@@ -87,11 +85,9 @@ class FakeEngine(Engine):
             raise RuntimeError("a bug")
         return _recognised(str(label), request)
 
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
+    def recognise_together(self, requests: Sequence[RecognitionRequest], *, others: Sized = ()) -> list[Recognition]:
         """See `Engine.recognise_together`."""
         self.batches.append(len(requests))
         found = [self.recognise(each) for each in requests]
-        self.others_waited.append(others_wait())
+        self.others_waited.append(bool(others))
         return found

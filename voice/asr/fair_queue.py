@@ -39,10 +39,9 @@ class FairQueue(Generic[JobT]):
     def __len__(self) -> int:
         return len(self._interims) + sum(map(len, self._finals.values()))
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing waits. Any thread may ask."""
-        return not (self._interims or self._finals)
+    def __bool__(self) -> bool:
+        """Return whether anything waits. Any thread may ask."""
+        return bool(self._interims or self._finals)
 
     @property
     def holds_finals(self) -> bool:

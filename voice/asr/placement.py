@@ -7,22 +7,22 @@ taken. All this shows only when something is computed, so the model is tried wit
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import ctranslate2
 import numpy as np
 import structlog
 
 from voice.asr.port import Recognition, RecognitionRequest
-from voice.asr.worker import Engine, nobody_waits
+from voice.asr.worker import Engine
 from voice.audio import LISTEN_RATE_HZ
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence, Sized
 
 
 # Long enough to run the encoder and the decoder once.
@@ -32,8 +32,6 @@ _TRIAL = np.zeros(LISTEN_RATE_HZ // 2, np.int16)
 MOST_CHARS = 200
 
 _log: Any = structlog.get_logger()
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +89,12 @@ class CudaFallback(Engine):
         self._engine = self._loaded()
         return self
 
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
+    def recognise_together(self, requests: Sequence[RecognitionRequest], *, others: Sized = ()) -> list[Recognition]:
         engine = self._engine = self._engine or self._loaded()
         place = self.place or CPU
         try:
-            return self._compute(place, partial(engine.recognise_together, requests, others_wait=others_wait))
+            with self._computing(place):
+                return engine.recognise_together(requests, others=others)
         except RecogniserError as error:
             if place == CPU or self.failure is not None or not is_cuda_failure(error):
                 raise
@@ -105,7 +102,7 @@ class CudaFallback(Engine):
             self._engine = None
             del engine
             engine = self._engine = self._moved_to_cpu(str(error.__cause__))
-        return engine.recognise_together(requests, others_wait=others_wait)
+        return engine.recognise_together(requests, others=others)
 
     def _loaded(self) -> Engine:
         if self.failure is None and self._on_cuda:
@@ -113,17 +110,19 @@ class CudaFallback(Engine):
             return self._moved_to_cpu("a computation did not end")
         place = CUDA if self.failure is None and self._cuda_devices() else CPU
         try:
-            return self._compute(place, partial(self._opened, place))
+            with self._computing(place):
+                return self._opened(place)
         except RecogniserError as error:
             if place == CPU or not is_cuda_failure(error):
                 raise
             return self._moved_to_cpu(str(error.__cause__))
 
-    def _compute(self, place: DevicePlacement, compute: Callable[[], T]) -> T:
-        """Compute something; the next `load` knows if that is on CUDA and has not ended."""
+    @contextmanager
+    def _computing(self, place: DevicePlacement) -> Iterator[None]:
+        """Let the next `load` know whether what is computed within is on CUDA and has not ended."""
         self._on_cuda = place != CPU
         try:
-            return compute()
+            yield
         finally:
             self._on_cuda = False
 

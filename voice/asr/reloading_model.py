@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import Engine, loaded_in, nobody_waits, plainly
+from voice.asr.worker import Engine, loaded_in, plainly
 from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Sized
 
     from voice.asr.port import Recognition, RecognitionRequest
 
@@ -56,12 +56,12 @@ class ReloadingModel:
 
     def __init__(
         self,
-        load: Callable[[], Engine],
+        engine: Engine,
         *,
         compute_timeout_s: float = COMPUTE_TIMEOUT_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._load = load
+        self._engine = engine
         self._compute_timeout_s = compute_timeout_s
         self._monotonic = monotonic
         self._loaded: _Loaded | None = None
@@ -102,18 +102,18 @@ class ReloadingModel:
         self._loaded = await self._started()
 
     async def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+        self, requests: Sequence[RecognitionRequest], *, others: Sized = ()
     ) -> list[Recognition]:
         """Return the texts of requests that fit together, in their order, after loading the model if it is not loaded.
 
-        `others_wait`: whether other requests wait by now; it is called in the model's thread.
+        `others`: the requests that wait by now; the model's thread looks whether there are any.
         Raises `RecogniserHungError` if there was no answer in time, and `RecogniserError` if the model failed, could
         not be loaded, or is not tried at present.
         """
         loaded = await self._ready()
         limit_s = self._compute_timeout_s
         try:
-            call = partial(loaded.engine.recognise_together, requests, others_wait=others_wait)
+            call = partial(loaded.engine.recognise_together, requests, others=others)
             recognitions = await loaded.thread.run(partial(plainly, call, "failed"), within_s=limit_s)
         except TimeoutError as exc:
             problem = RecogniserHungError(
@@ -173,7 +173,7 @@ class ReloadingModel:
         """Load the engine in a new thread. Raises `RecogniserError`."""
         thread = DaemonThread("speech-model", gives_way=True)
         try:
-            return _Loaded(await loaded_in(thread, self._load, within_s=LOAD_TIMEOUT_S), thread)
+            return _Loaded(await loaded_in(thread, self._engine, within_s=LOAD_TIMEOUT_S), thread)
         except RecogniserHungError:
             self._leave_behind(thread)
             raise

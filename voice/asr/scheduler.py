@@ -77,7 +77,7 @@ class QueuedRecogniser:
 
     def __init__(
         self,
-        load: Callable[[], Engine],
+        engine: Engine,
         *,
         queue_size: int = QUEUE_SIZE,
         batch_size: int = 1,
@@ -85,7 +85,7 @@ class QueuedRecogniser:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
-        self.model = ReloadingModel(load, compute_timeout_s=compute_timeout_s, monotonic=monotonic)
+        self.model = ReloadingModel(engine, compute_timeout_s=compute_timeout_s, monotonic=monotonic)
         self._queue_size = queue_size
         self._batch_size = batch_size
         self._queue: FairQueue[_Job] = FairQueue()
@@ -214,8 +214,7 @@ class QueuedRecogniser:
             return
         try:
             requests = [job.request for job in jobs]
-            # The model's thread asks, so this only reads.
-            recognitions = await self.model.recognise_together(requests, others_wait=lambda: not self._queue.is_empty)
+            recognitions = await self.model.recognise_together(requests, others=self._queue)
         except RecogniserHungError as exc:
             self._fail_all(jobs, exc)
             self._figures.timed_out += len(jobs)

@@ -25,12 +25,12 @@ from voice.asr.guards import compression_ratio, remove_repetition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, cuda_device_count, supported
 from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.asr.tokenizer import whole_tokenizer
-from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window_s, nobody_waits, token_cap
+from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window_s, token_cap
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ, Pcm, duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence, Sized
     from pathlib import Path
 
     from voice.asr.settings import AsrSettings
@@ -114,15 +114,13 @@ class WhisperEngine(Engine):
             self._check_languages(folder, settings.languages)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
 
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
+    def recognise_together(self, requests: Sequence[RecognitionRequest], *, others: Sized = ()) -> list[Recognition]:
         """Return the texts of requests that fit together (`worker.fit_together`): mono int16, 16 kHz; only the first
         30 s are used. Blocks. Raises `RecogniserError`.
 
         A language that is None or unknown to the model is detected from the same encoding, for one decoder step. What
-        is careful is encoded in the whole window, for up to six times the work. `others_wait`: whether other requests
-        wait by now. A text is decoded with one hypothesis then.
+        is careful is encoded in the whole window, for up to six times the work. `others`: the requests that wait
+        by now. If there are any, a text is decoded with one hypothesis.
         """
         started = time.perf_counter()
         heard = [
@@ -130,7 +128,7 @@ class WhisperEngine(Engine):
             for request in requests
         ]
         try:
-            spoken = self._recognise(heard, others_wait)
+            spoken = self._recognise(heard, others)
         except RecogniserError:
             raise
         except Exception as exc:
@@ -158,7 +156,7 @@ class WhisperEngine(Engine):
         expected = expected_language(request.language)
         return request.language if expected is None or expected in self._language_codes else None
 
-    def _recognise(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
+    def _recognise(self, requests: Sequence[RecognitionRequest], others: Sized) -> list[Recognition]:
         careful = requests[0].careful
         lasting_s = [duration_s(request.pcm) for request in requests]
         length_s = FULL_WINDOW_S if careful else encoder_window_s(max(lasting_s))
@@ -173,7 +171,7 @@ class WhisperEngine(Engine):
         results: list[Any] = self._decoder.generate(
             encoded,
             prompts,
-            beam_size=BEAM_SIZE if alone and not others_wait() else 1,
+            beam_size=BEAM_SIZE if alone and not others else 1,
             max_length=max_length,
             return_scores=True,
             return_no_speech_prob=True,
@@ -282,14 +280,15 @@ def engine_on_best_device(
     *,
     stands_in: bool = False,
     threads: int = ENCODING_THREADS,
-    cuda_devices: Callable[[], int] = cuda_device_count,
+    uses_gpu: bool = True,
 ) -> CudaFallback:
     """Return what loads the model in `folder` on a CUDA device that works, or on the CPU. See `WhisperEngine`.
 
     Whoever recognises here asks for the engine here, so one of another kind is chosen by its folder in this place.
     """
     return CudaFallback(
-        partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads), cuda_devices=cuda_devices
+        partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads),
+        cuda_devices=cuda_device_count if uses_gpu else int,
     )
 
 

@@ -15,7 +15,7 @@ from voice.audio import duration_s
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Sized
 
     from voice.asr.port import Recognition, RecognitionRequest
     from voice.daemon_thread import DaemonThread
@@ -49,23 +49,20 @@ T = TypeVar("T")
 BUCKET_S: Final = 2.0
 
 
-def nobody_waits() -> bool:
-    """Return False: whoever calls an engine without a queue waits alone."""
-    return False
-
-
 class Engine(ABC):
     """A speech model that blocks while it computes. Used from one thread."""
 
     @abstractmethod
-    def recognise_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
+    def recognise_together(self, requests: Sequence[RecognitionRequest], *, others: Sized = ()) -> list[Recognition]:
         """Return the texts of requests that fit together (`fit_together`), in their order.
 
-        `others_wait`: whether other requests wait by now; asked before work that could be left out. Raises
-        `RecogniserError` for all of the requests.
+        `others`: the requests that wait by now, seen before work that could be left out. Raises `RecogniserError` for
+        all of the requests.
         """
+
+    def load(self) -> Engine:
+        """Return the engine with its model loaded, in the thread that uses it. Raises `RecogniserError`."""
+        return self
 
     def recognise(self, request: RecognitionRequest) -> Recognition:
         """Return the text of one sound. Raises `RecogniserError`."""
@@ -88,10 +85,10 @@ def _bucket(request: RecognitionRequest) -> tuple[int, bool]:
     return math.ceil(encoder_window_s(duration_s(request.pcm)) / BUCKET_S), bool(request.glossary)
 
 
-async def loaded_in(thread: DaemonThread, load: Callable[[], Engine], *, within_s: float) -> Engine:
-    """Return the engine that `load` returns in the thread. Raises `RecogniserError`."""
+async def loaded_in(thread: DaemonThread, engine: Engine, *, within_s: float) -> Engine:
+    """Return the engine, loaded in the thread. Raises `RecogniserError`."""
     try:
-        return await thread.run(partial(plainly, load, "could not be loaded"), within_s=within_s)
+        return await thread.run(partial(plainly, engine.load, "could not be loaded"), within_s=within_s)
     except TimeoutError as exc:
         raise RecogniserHungError(
             f"The speech model was not loaded within {within_s:g} s: its disk or the GPU hangs, or it is too "

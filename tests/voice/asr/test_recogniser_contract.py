@@ -87,7 +87,7 @@ class TestQueuedWhisper(RecogniserContract):
         on when the next one has the model.
         """
         with lengthened([("voice.asr.reloading_model", "STOP_TIMEOUT_S")]):
-            async with QueuedRecogniser(lambda: engine, batch_size=4, compute_timeout_s=PATIENCE_S) as recogniser:
+            async with QueuedRecogniser(engine, batch_size=4, compute_timeout_s=PATIENCE_S) as recogniser:
                 yield recogniser
 
 

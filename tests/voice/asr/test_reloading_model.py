@@ -7,6 +7,8 @@ import threading
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -43,7 +45,7 @@ class ModelBench:
         self.loads = 0
         self._outcomes = list(outcomes)
         self._engine: Engine | None = None
-        self.model = ReloadingModel(self._load, monotonic=lambda: self.now)
+        self.model = ReloadingModel(cast("Any", SimpleNamespace(load=self._load)), monotonic=lambda: self.now)
 
     def _load(self) -> Engine:
         self.loads += 1
@@ -174,7 +176,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
         return FakeEngine()
 
     now = 0.0
-    model = ReloadingModel(load, monotonic=lambda: now)
+    model = ReloadingModel(cast("Any", SimpleNamespace(load=load)), monotonic=lambda: now)
     await model.load()
     request = RecognitionRequest(np.full(160, FAILS, np.int16), None, ())
     for _ in range(10 + FAILURES_BEFORE_RELOAD):
@@ -284,7 +286,7 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     """
     gpu = Gpu({3: RuntimeError(NO_MEMORY)})
     fallback = gpu.fallback()
-    async with QueuedRecogniser(fallback.load) as recogniser:
+    async with QueuedRecogniser(fallback) as recogniser:
         heard = [(await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text for _ in range(4)]
         assert recogniser.figures.failed == 0
     assert heard == ["heard on cuda", "heard on cpu", "heard on cpu", "heard on cpu"]
@@ -299,7 +301,7 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
     """A model whose computation on CUDA never ends is loaded again on the CPU, not before the same wall."""
     gpu = Gpu(hangs_at=hangs_at)
     fallback = gpu.fallback()
-    async with QueuedRecogniser(fallback.load) as recogniser:
+    async with QueuedRecogniser(fallback) as recogniser:
         for _ in range(hangs_at - 2):
             assert (await recogniser.recognise(RecognitionRequest(SOUND, language="en"))).text == "heard on cuda"
         hanging = asyncio.create_task(recogniser.recognise(RecognitionRequest(SOUND, language="en")))

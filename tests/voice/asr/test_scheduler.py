@@ -150,7 +150,7 @@ def engine() -> FakeEngine:
 
 async def test_the_model_knows_whether_others_wait_by_now(engine: FakeEngine) -> None:
     """It asks while it computes, so whoever came since it began counts too."""
-    async with QueuedRecogniser(lambda: engine) as recogniser:
+    async with QueuedRecogniser(engine) as recogniser:
         busy = await _busy(engine, recogniser)
         later = _ask(recogniser, 1, speaker=1, interim=True)
         await loop_turns(10)
@@ -161,7 +161,7 @@ async def test_the_model_knows_whether_others_wait_by_now(engine: FakeEngine) ->
 
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech(engine: FakeEngine) -> None:
     """A full queue drops interim requests with an error, and further finished speech waits and is recognised."""
-    async with QueuedRecogniser(lambda: engine, queue_size=2) as recogniser:
+    async with QueuedRecogniser(engine, queue_size=2) as recogniser:
         busy = await _busy(engine, recogniser)
         guess = _ask(recogniser, 10, speaker=1, interim=True)
         finals = [_ask(recogniser, 20 + number, speaker=2) for number in range(4)]
@@ -179,7 +179,7 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech(eng
 
 async def test_a_confirmed_guess_is_served_as_finished_speech(engine: FakeEngine) -> None:
     """A confirmed interim request is served before the other interim requests, and its caller gets the answer."""
-    async with QueuedRecogniser(lambda: engine) as recogniser:
+    async with QueuedRecogniser(engine) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         for label in (1, 2):
             tasks.append(_ask(recogniser, label, speaker=label, interim=True))
@@ -193,7 +193,7 @@ async def test_a_confirmed_guess_is_served_as_finished_speech(engine: FakeEngine
 
 async def test_a_cancelled_caller_leaves_the_queue(engine: FakeEngine) -> None:
     """A cancelled request leaves the queue and never reaches the model. If it is running, its answer is dropped."""
-    async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
+    async with QueuedRecogniser(engine, queue_size=1) as recogniser:
         running = await _busy(engine, recogniser)
         queued = _ask(recogniser, 1)
         waiting = _ask(recogniser, 2)
@@ -212,7 +212,7 @@ async def test_a_cancelled_caller_leaves_the_queue(engine: FakeEngine) -> None:
 async def test_a_failure_costs_one_request(label: int, problem: str, logs: list[EventDict]) -> None:
     """After a request that the engine refused, or on which it broke, the same model answers the next one."""
     engine = FakeEngine()
-    async with QueuedRecogniser(lambda: engine) as recogniser:
+    async with QueuedRecogniser(engine) as recogniser:
         with pytest.raises(RecogniserError, match=problem):
             await recogniser.recognise(RecognitionRequest(_sound(label)))
         assert (await recogniser.recognise(RecognitionRequest(_sound(2)))).text == "2"
@@ -227,7 +227,7 @@ async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.Mo
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async with QueuedRecogniser(FakeEngine, monotonic=lambda: now) as recogniser:
+    async with QueuedRecogniser(FakeEngine(), monotonic=lambda: now) as recogniser:
         for _ in range(FAILURES_BEFORE_RELOAD):
             with pytest.raises(RecogniserError, match="failed"):
                 await recogniser.recognise(RecognitionRequest(_sound(-1)))
@@ -241,7 +241,7 @@ async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.Mo
 
 async def test_closing_leaves_nobody_waiting(engine: FakeEngine) -> None:
     """Closing raises an error in every caller: the running one and those that wait."""
-    async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
+    async with QueuedRecogniser(engine, queue_size=1) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label) for label in (1, 2, 3)]
         await loop_turns(10)
@@ -257,7 +257,7 @@ async def test_a_careful_second_hearing_never_delays_finished_speech(engine: Fak
     """A careful request is refused while finished speech waits, waits behind what comes later, and is then served
     carefully.
     """
-    async with QueuedRecogniser(lambda: engine) as recogniser:
+    async with QueuedRecogniser(engine) as recogniser:
         busy = await _busy(engine, recogniser)
         careful = asyncio.create_task(recogniser.recognise(RecognitionRequest(_sound(1), speaker_id=1, careful=True)))
         await loop_turns(10)
@@ -276,7 +276,7 @@ async def test_a_careful_second_hearing_never_delays_finished_speech(engine: Fak
 async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float, order: list[int]) -> None:
     """An interim whose confirmation never came has its turn all the same, while finished speech goes on to come."""
     engine, now = FakeEngine(held=True), [0.0]
-    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
+    async with QueuedRecogniser(engine, monotonic=lambda: now[0]) as recogniser:
         tasks = [await _busy(engine, recogniser), _ask(recogniser, 1, speaker=1, interim=True)]
         await loop_turns(10)
         tasks += [_ask(recogniser, label, speaker=2) for label in (2, 3)]
@@ -289,7 +289,7 @@ async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float
 
 async def test_what_waits_and_is_of_like_length_is_computed_together(engine: FakeEngine) -> None:
     """Four wait when the model is free, of which three are of one length; each caller gets its own text."""
-    async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
+    async with QueuedRecogniser(engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser)]
         tasks += [_ask(recogniser, label, speaker=label) for label in (1, 2)]
         tasks.append(
@@ -306,7 +306,7 @@ async def test_what_waits_and_is_of_like_length_is_computed_together(engine: Fak
 
 async def test_a_recognition_that_fails_costs_nobody_else_the_text(engine: FakeEngine) -> None:
     """What fails together is computed alone."""
-    async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
+    async with QueuedRecogniser(engine, batch_size=4) as recogniser:
         tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in (1, -1, 2))]
         await loop_turns(10)
         engine.release()

@@ -90,7 +90,7 @@ def test_only_what_is_recognised_alone_is_decoded_with_several_hypotheses(
     assert beams == [BEAM_SIZE]
     alone = RecognitionRequest(bicycle(), "en", ())
     engine.recognise_together([alone] * 2)
-    engine.recognise_together([alone], others_wait=lambda: True)
+    engine.recognise_together([alone], others=[alone])
     engine.recognise_together([replace(alone, careful=True)])
     engine.recognise(
         RecognitionRequest(np.resize(bicycle(), round((BEAM_WITHIN_S + 1) * LISTEN_RATE_HZ)), language="en")
