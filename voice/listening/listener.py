@@ -6,7 +6,6 @@ loop. Handing windows to a thread would cost more. A crowd is listened to in pie
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
@@ -14,7 +13,7 @@ from voice.listening.speaker import SpeakerListener
 from voice.transport.audio_events import AudioEvent, SpeakerLeft
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from voice.listening.utterance import ListeningEvent, Utterance
     from voice.listening.vad import SpeechProbability, WindowRun
@@ -40,16 +39,9 @@ class RoomListener:
     here.
     """
 
-    def __init__(
-        self,
-        detector: SpeechProbability,
-        parameters: EndpointingParameters = ENDPOINTING,
-        *,
-        new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
-    ) -> None:
+    def __init__(self, detector: SpeechProbability, parameters: EndpointingParameters = ENDPOINTING) -> None:
         self._detector = detector
         self._parameters = parameters
-        self._new_id = new_id
         self._listeners: dict[int, SpeakerListener] = {}
         self._ticked_at = float("inf")
         # The first of the ticks that have all been late; None: the last one was in time.
@@ -78,7 +70,7 @@ class RoomListener:
             if listener is None:
                 if isinstance(one, SpeakerLeft):
                     continue
-                listener = SpeakerListener(one.user_id, self._parameters, new_id=self._new_id)
+                listener = SpeakerListener(one.user_id, self._parameters)
                 self._listeners[one.user_id] = listener
             listener.hear(one)
             heard_of[one.user_id] = listener

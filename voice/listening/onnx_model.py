@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import onnxruntime
@@ -19,7 +18,7 @@ def open_model(
     *,
     what: str,
     remedy: str,
-    failure: Callable[[str], VoiceError],
+    failure: type[VoiceError],
     keep_memory: bool = True,
 ) -> onnxruntime.InferenceSession:
     """Load a model that takes these inputs. Raises `failure` if the file is none, with `what` it is and the `remedy`.

@@ -8,6 +8,7 @@ the clock when no packets arrive. It keeps the sound that may still become part 
 from __future__ import annotations
 
 import math
+import uuid
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
@@ -41,7 +42,7 @@ from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
 # The transport reports a talkspurt's end after 200 ms without a packet. So long after the last sound that report is
@@ -71,10 +72,9 @@ class SpeakerListener:
     `unscored` returns the windows that need a probability, `decide` takes the probabilities.
     """
 
-    def __init__(self, user_id: int, parameters: EndpointingParameters, *, new_id: Callable[[], str]) -> None:
+    def __init__(self, user_id: int, parameters: EndpointingParameters) -> None:
         self.user_id = user_id
         self._late_packets_s = parameters.late_packets_s
-        self._new_id = new_id
         self._endpointing = Endpointer(parameters)
         # The current pause, and the utterance that results if it is the end.
         self._pause: tuple[SpeechPaused, Utterance] | None = None
@@ -279,7 +279,7 @@ class SpeakerListener:
 
     def _utterance(self, start: int, end: int, first: int, last: int, now: float, *, cut: bool = False) -> Utterance:
         return Utterance(
-            id=self._new_id(),
+            id=uuid.uuid4().hex,
             user_id=self.user_id,
             started_at=self._start_of(first),
             ended_at=self._end_of(last),
