@@ -18,7 +18,7 @@ from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.port import AudioChunk, Speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -88,14 +88,16 @@ class EmbeddedModel:
         """
         worker = DaemonThread(engine.name.lower())
         try:
-            yield cls(engine, directory, await _loaded(partial(engine.load, directory), worker, directory), worker)
+            loading = worker.run(partial(engine.load, directory), within_s=LOAD_TIMEOUT_S)
+            yield cls(engine, directory, await _loaded(loading, directory), worker)
         finally:
             await worker.stop(within_s=STOP_TIMEOUT_S)
 
     async def voice(self, style: str = "", manner: VoiceManner = USUAL_MANNER) -> EmbeddedSynthesizer:
         """Return one of the model's voices, ready to speak. Raises `SynthesisError`."""
         load_speaker = partial(self._engine.speaker, self._model, style, manner)
-        synthesizer = EmbeddedSynthesizer(await _loaded(load_speaker, self._worker, self._directory), self._worker)
+        loading = self._worker.run(load_speaker, within_s=LOAD_TIMEOUT_S)
+        synthesizer = EmbeddedSynthesizer(await _loaded(loading, self._directory), self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
         await synthesizer.synthesize("Yes.")
         return synthesizer
@@ -133,10 +135,10 @@ class EmbeddedSynthesizer:
         return Speech(text, trim_leading_silence(sound.pcm, sound.rate_hz), sound.rate_hz)
 
 
-async def _loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the model's thread. Raises `SynthesisError`."""
+async def _loaded(loading: Awaitable[T], directory: Path) -> T:
+    """Return what `loading` reads from the voice in `directory`. Raises `SynthesisError`."""
     try:
-        return await worker.run(load, within_s=LOAD_TIMEOUT_S)
+        return await loading
     except TimeoutError as exc:
         raise SynthesisError(
             "The voice in {directory} was not loaded within {within_s:g} seconds. Its disk does not "

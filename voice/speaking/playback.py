@@ -61,19 +61,19 @@ class PlaybackResult:
     @property
     def heard_text(self) -> str:
         """Return the whole words that were sent, estimated from the share of the audio."""
-        return self._sent(math.floor)
+        return self._sent(broken_off=False)
 
     @property
     def sounded_text(self) -> str:
         """Return the words that were sent, with the one that was broken off."""
-        return self._sent(math.ceil)
+        return self._sent(broken_off=True)
 
-    def _sent(self, whole: Callable[[float], int]) -> str:
+    def _sent(self, *, broken_off: bool) -> str:
         if self.complete:
             return self.text
         ends = [0, *word_ends(self.text)]
-        share = self.played_s / self.duration_s if self.duration_s else 0.0
-        return " ".join(self.text[: ends[whole((len(ends) - 1) * share)]].split())
+        words = (len(ends) - 1) * (self.played_s / self.duration_s) if self.duration_s else 0.0
+        return " ".join(self.text[: ends[math.ceil(words) if broken_off else math.floor(words)]].split())
 
 
 class QueuedSpeech:

@@ -11,13 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from voice.speaking.german_symbols import is_ordinal
 from voice.speaking.hidden_passages import HiddenPassages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # In both numbers a wide character (CJK) counts twice.
 # A clause of about this length sounds natural alone, and lets the voice start a second sooner.
@@ -183,14 +179,15 @@ def _ends(text: str, found: re.Match[str], *, before: int) -> _End:
         return _End.UNKNOWN if ordinal is None else _End.NO
     following = text[found.end() :].lstrip()
     if word in _NUMBERED:
-        return _end_by_next_letter(following, lambda letter: not letter.isdigit())
+        return _end_if(not following[:1].isdigit(), following)
     if word in _ENDING:
-        return _end_by_next_letter(following.lstrip("\"'“(*_"), str.isupper)
+        quoted = following.lstrip("\"'“(*_")
+        return _end_if(quoted[:1].isupper(), quoted)
     return _End.YES
 
 
-def _end_by_next_letter(following: str, ends: Callable[[str], bool]) -> _End:
+def _end_if(ends: bool, following: str) -> _End:
     """Decide by the first letter that follows. UNKNOWN if no letter has arrived yet."""
     if not following:
         return _End.UNKNOWN
-    return _End.YES if ends(following[0]) else _End.NO
+    return _End.YES if ends else _End.NO
