@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import openai
@@ -22,14 +21,14 @@ from voice.endpoint_settings import is_this_machine
 from voice.errors import RealtimeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
     from voice.realtime.effects import ConfigurationRefused
     from voice.realtime.wire import ClientEvent
 
-    Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+    Work: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 
 log = structlog.get_logger()
 
@@ -78,14 +77,14 @@ async def dial(client: openai.AsyncOpenAI, *, model: str, within_s: float) -> As
 
 
 class RealtimeConnection:
-    """An open socket. `hold` runs it to its end; `translate` turns any exception into a `RealtimeError`.
+    """An open socket. `hold` runs it to its end; `errors` makes a `RealtimeError` of any exception.
 
     *Ownership*: `hold` owns its tasks and ends them. The caller of `dial` must call `close`.
     """
 
-    def __init__(self, socket: AsyncRealtimeConnection, *, translate: Callable[[BaseException], RealtimeError]) -> None:
+    def __init__(self, socket: AsyncRealtimeConnection, errors: ErrorMessages) -> None:
         self._socket = socket
-        self._translate = translate
+        self._errors = errors
         self._over: asyncio.Future[ConnectionEnd] = asyncio.get_running_loop().create_future()
         self._outgoing: asyncio.Queue[ClientEvent] = asyncio.Queue(OUTGOING_EVENTS)
         self._tasks = asyncio.TaskGroup()
@@ -105,6 +104,13 @@ class RealtimeConnection:
             return False
         return True
 
+    async def receive(self) -> dict[str, Any]:
+        """Return the next event. Raises any error of the socket."""
+        event = json.loads(await self._socket.recv_bytes())
+        if not isinstance(event, dict):
+            raise TypeError("not an object")
+        return event
+
     def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
         """Run `work` until the connection ends."""
         task = self._tasks.create_task(work, name=name)
@@ -116,17 +122,10 @@ class RealtimeConnection:
         if not self._over.done():
             self._over.set_result(ConnectionEnd(reason, error))
 
-    async def hold(
-        self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Work]] = ()
-    ) -> ConnectionEnd:
-        """Read and write until the connection ends, and return why. `beside`: what runs meanwhile, with names."""
-        lasting: list[tuple[str, Work]] = [
-            ("realtime-read", partial(self._read, on_event)),
-            ("realtime-write", self._write),
-            *beside,
-        ]
+    async def hold(self, beside: Iterable[tuple[str, Work]]) -> ConnectionEnd:
+        """Write until the connection ends, and return why. `beside`: what runs meanwhile, such as reading, by name."""
         async with self._tasks:
-            for name, work in lasting:
+            for name, work in [("realtime-write", self._write), *beside]:
                 self.start(self._last(work), name)
             end = await self._over
             for task in list(self._running):
@@ -144,19 +143,7 @@ class RealtimeConnection:
         try:
             await fail_if_cancelled_inside(work)
         except Exception as error:  # noqa: BLE001 - every kind is translated
-            self.end("lost", self._translate(error))
-
-    async def _read(self, on_event: Callable[[Mapping[str, Any]], None]) -> None:
-        while True:
-            event = json.loads(await self._socket.recv_bytes())
-            if not isinstance(event, dict):
-                raise TypeError("not an object")
-            try:
-                on_event(event)
-            except Exception as error:
-                # It looks like an event that is not of the protocol, and may be a defect of ours.
-                log.warning("realtime_event_failed", error_class=type(error).__name__, exc_info=error)
-                raise
+            self.end("lost", self._errors.translate(error))
 
     async def _write(self) -> None:
         while True:

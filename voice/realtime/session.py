@@ -261,20 +261,33 @@ class RealtimeSession:
             socket = await dial(client, model=self._settings.model, within_s=CONNECT_TIMEOUT_S)
         except Exception as error:  # noqa: BLE001 - every kind is translated
             return ConnectionEnd("lost", self._errors.translate(error))
-        connection = self._connection = RealtimeConnection(socket, translate=self._errors.translate)
+        connection = self._connection = RealtimeConnection(socket, self._errors)
         log.info("realtime_session_opened", model=self._settings.model)
-        beside = [("realtime-renewal", partial(self._renew, connection))]
+        beside = [
+            ("realtime-read", partial(self._read, connection)),
+            ("realtime-renewal", partial(self._renew, connection)),
+        ]
         if self._availability.on_trial:
             beside.append(("realtime-trial", partial(self._end_unless_ready, connection)))
         try:
             self._send(self._protocol.on_connected(self._brief()))
             if (resumed := self._protocol.resumed) is not None:
                 self._hand_on(resumed)
-            return await connection.hold(on_event=self._on_server_event, beside=beside)
+            return await connection.hold(beside)
         finally:
             self._connection = None
             self.ready.clear()
             await connection.close()
+
+    async def _read(self, connection: RealtimeConnection) -> None:
+        while True:
+            event = await connection.receive()
+            try:
+                self._on_server_event(event)
+            except Exception as error:
+                # It looks like an event that is not of the protocol, and may be a defect of ours.
+                log.warning("realtime_event_failed", error_class=type(error).__name__, exc_info=error)
+                raise
 
     async def _renew(self, connection: RealtimeConnection) -> None:
         """End the connection before the server does: when the session is idle, or after a grace period."""

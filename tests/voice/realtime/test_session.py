@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -521,13 +522,10 @@ def held(socket: Socket, **beside: asyncio.Future[None]) -> asyncio.Task[Any]:
 
         return wait
 
-    connection = RealtimeConnection(
-        cast("Any", socket), translate=lambda error: RealtimeError(type(error).__name__, retryable=True)
-    )
-    holding = connection.hold(
-        on_event=lambda _: None, beside=[(name, waiting(something)) for name, something in beside.items()]
-    )
-    return asyncio.create_task(holding, name="connection")
+    errors = SimpleNamespace(translate=lambda error: RealtimeError(type(error).__name__, retryable=True))
+    connection = RealtimeConnection(cast("Any", socket), cast("Any", errors))
+    waited_for = [(name, waiting(something)) for name, something in beside.items()]
+    return asyncio.create_task(connection.hold([("read", connection.receive), *waited_for]), name="connection")
 
 
 @pytest.mark.parametrize("what", ["read", "renewal"])
