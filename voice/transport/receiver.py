@@ -30,7 +30,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -307,7 +306,8 @@ class Receiver:
         # One sender may use any number of SSRCs, and it is not known whose they are before all keys were tried.
         if not self._unknown_rate.take(_ANY_SSRC, held.arrived_at):
             return False
-        found = find_sender(held.frame, self._roster.candidates(partial(self._may_open, held)), keys)
+        heard = [user_id for user_id in self._roster.candidates() if self._may_open(held, user_id)]
+        found = find_sender(held.frame, heard, keys)
         if found is None:
             return False
         if not self._rate.take(found.user_id, held.arrived_at):

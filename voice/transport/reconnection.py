@@ -6,14 +6,9 @@ Discord's servers get time to recover from a failure that lasts, and a failure t
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from voice.errors import VoiceConnectionError
 from voice.retry_pause import retry_pause_s
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 # The channel or its call ended, somebody removed or moved the bot, or the voice server changes (4014, 4022). The main
 # gateway says which of them it is.
@@ -60,12 +55,12 @@ class ReconnectPauses:
     """The pauses of one connection: from the smallest, twice as long each time, and from the smallest again after some
     seconds of health.
 
-    `share`: returns a random number from 0 to 1. Each pause is shortened by up to half, so that all rooms of a server
-    that failed do not come back at the same moment.
+    `luck`: of a test, which knows its numbers. Each pause is shortened at random by up to half, so that all rooms of a
+    server that failed do not come back at the same moment.
     """
 
-    def __init__(self, share: Callable[[], float] = random.random) -> None:
-        self._share = share
+    def __init__(self, luck: random.Random | None = None) -> None:
+        self._luck = luck or random.Random()  # noqa: S311 - nobody gains by guessing a pause
         self._attempts = 0
         self._up_since: float | None = None
 
@@ -83,4 +78,4 @@ class ReconnectPauses:
         """Return the seconds to wait before the next attempt. `close_code`: with which the voice server closed."""
         self._attempts += 1
         pause_s = retry_pause_s(self._attempts, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
-        return (LONGEST_PAUSE_S if close_code == RATE_LIMITED else pause_s) * (1 - self._share() / 2)
+        return (LONGEST_PAUSE_S if close_code == RATE_LIMITED else pause_s) * (1 - self._luck.random() / 2)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 # Half a second. Op 5 comes within a frame or two, a member's key within one re-key.
 HELD_FRAMES = 25
@@ -142,11 +142,6 @@ class Roster:
             if not unknown.frames and unknown.tried_at < now - _FORGET_S:
                 del self._unknown[ssrc]
 
-    def candidates(self, is_heard: Callable[[int], bool]) -> list[int]:
-        """Return the users whose keys may be tried, likeliest first: people without an SSRC.
-
-        `is_heard`: whether the frame may be opened if it is this person's.
-        """
-        allowed = [user_id for user_id in self._members if is_heard(user_id)]
-        placed = set(self._user_of.values())
-        return sorted(allowed, key=placed.__contains__)
+    def candidates(self) -> list[int]:
+        """Return the members, likeliest sender first: people without an SSRC."""
+        return sorted(self._members, key=set(self._user_of.values()).__contains__)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -31,14 +34,14 @@ def test_what_a_new_session_mends_is_not_fatal() -> None:
     assert [fatal_reason(code) for code in (4006, 4009, 4014, None)] == [None] * 4
 
 
-def no_luck() -> float:
-    """Leave every pause as long as it can be."""
-    return 0.0
+def luck(share: float = 0.0) -> random.Random:
+    """Return what always draws the same number; 0 leaves every pause as long as it can be."""
+    return cast("random.Random", SimpleNamespace(random=lambda: share))
 
 
 def after_drops(count: int, *, healthy_s: float, share: float = 0.0) -> list[float]:
     """Return the pauses before the new connections if each of them breaks `healthy_s` after it came up."""
-    pauses, now, found = ReconnectPauses(share=lambda: share), 0.0, []
+    pauses, now, found = ReconnectPauses(luck(share)), 0.0, []
     for _ in range(count):
         pauses.connected(now)
         now += healthy_s
@@ -54,7 +57,7 @@ def test_each_of_seven_drops_four_seconds_after_recovery_is_over_quickly() -> No
 
 
 def test_no_pause_is_longer_than_ten_seconds_however_long_the_server_is_away() -> None:
-    pauses = ReconnectPauses(share=no_luck)
+    pauses = ReconnectPauses(luck())
     found = [pauses.next_s() for _ in range(1000)]
     assert max(found) == LONGEST_PAUSE_S == 10.0
     assert all(earlier <= later for earlier, later in pairwise(found))
@@ -67,7 +70,7 @@ def test_a_server_that_throws_the_bot_out_at_once_is_asked_ever_less_often() -> 
 
 
 def test_after_a_limit_of_discord_the_bot_waits_its_longest_pause() -> None:
-    assert ReconnectPauses(share=no_luck).next_s(close_code=RATE_LIMITED) == LONGEST_PAUSE_S
+    assert ReconnectPauses(luck()).next_s(close_code=RATE_LIMITED) == LONGEST_PAUSE_S
 
 
 @pytest.mark.parametrize(("share", "pause_s"), [(0.0, FIRST_PAUSE_S), (1.0, FIRST_PAUSE_S / 2)])
