@@ -200,6 +200,14 @@ CIRCLES_OF_TYPES = {
         "voice.transport.private.websocket",
         "voice.transport.private.connection_state",
     ): "discord.py's websocket and its state machine, from which these two inherit, call each other",
+    (
+        "voice.transport.private.connection_state",
+        "voice.transport.private.client",
+    ): "discord.py's client makes its state machine, which tells the client of each change",
+    (
+        "voice.transport.private.client",
+        "voice.transport.connector",
+    ): "the connector makes the clients, and is told which of them is connected",
 }
 
 # Private names of other libraries that tests touch -> the folders in which they do. Our own have no place here.

@@ -30,6 +30,7 @@ from rehearsal.people.dave import (
     JsonMessage,
 )
 from rehearsal.people.media_socket import PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
+from voice.hearing import EventQueue
 from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class EncryptedRoom:
         self._key = random.Random(1).randbytes(32)  # noqa: S311 - no secret
         self._cipher = packet_cipher(XCHACHA_MODE, self._key)
         self._now = 0.0
-        self.receiver = Receiver(deliver=lambda _: None, heard_since=lambda _: float("-inf"), clock=lambda: self._now)
+        self.receiver = Receiver(deliver=EventQueue(0), heard_since=lambda _: float("-inf"), clock=lambda: self._now)
         self._group = EncryptedGroup()
         self.bot = self._group.enter(BOT)
         self._keys = SimpleNamespace(

@@ -27,6 +27,7 @@ from bot.texts.text import Text, counted, in_language
 from bot.versions import versions
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS, Pcm
 from voice.errors import VoiceError
+from voice.hearing import EventQueue
 from voice.transport.connection import CONNECT_TIMEOUT_S
 from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
@@ -197,7 +198,7 @@ async def _try(client: discord.Client, channel: VoiceChannel, record: LiveRecord
         )
     missing = missing_in(channel)
     record.note(CallStep.PERMISSIONS, works=not missing, missing=missing)
-    receiver = Receiver(deliver=lambda _: None, heard_since=lambda _: None)
+    receiver = Receiver(deliver=EventQueue(0), heard_since=lambda _: None)
     voice = Connector(
         DiscordMainGateway(client, channel),
         receiver=receiver,
@@ -206,7 +207,7 @@ async def _try(client: discord.Client, channel: VoiceChannel, record: LiveRecord
         timeout_s=CONNECT_TIMEOUT_S,
         require_e2ee=False,
     )
-    outgoing = Outgoing(tone := _Tone(), lambda: voice.client, channel_bitrate_bps=channel.bitrate)
+    outgoing = Outgoing(tone := _Tone(), voice, channel_bitrate_bps=channel.bitrate)
     can_send = asyncio.Event()
     try:
         await voice.connect()

@@ -89,7 +89,7 @@ class DiscordVoiceConnection:
         self._on_event = on_event
         self._handover = Handover(asyncio.get_running_loop(), sink, rate_hz=rate_hz)
         self._receiver = Receiver(
-            deliver=self._handover.put,
+            deliver=self._handover,
             heard_since=lambda user_id: None if gateway.is_bot(user_id) else heard_since(user_id),
             rate_hz=rate_hz,
         )
@@ -193,9 +193,7 @@ class DiscordVoiceConnection:
         """
         if self._outgoing is not None:
             self._outgoing.stop()
-        self._outgoing = Outgoing(
-            source, lambda: self._connector.client, channel_bitrate_bps=self._gateway.channel.bitrate
-        )
+        self._outgoing = Outgoing(source, self._connector, channel_bitrate_bps=self._gateway.channel.bitrate)
         self._outgoing.start()
 
     async def stop(self) -> None:

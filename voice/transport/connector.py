@@ -110,20 +110,20 @@ class Connector:
             await self._leaving.retire(timeout_s=_LEAVE_TIMEOUT_S)
             self._leaving = None
 
-    def _make_client(self) -> ReceivingClient:
-        def state_is(up: bool) -> None:
-            if self.client is made:
-                self._on_state(up)
+    def state_is(self, client: ReceivingClient, up: bool) -> None:
+        """Pass on that a client's connection has come up or broken, if it is the current one's."""
+        if client is self.client:
+            self._on_state(up)
 
-        made = ReceivingClient(
+    def _make_client(self) -> ReceivingClient:
+        self.client = ReceivingClient(
             self._gateway,
             receiver=self._receiver,
-            on_state=state_is,
+            connector=self,
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         )
-        self.client = made
-        return made
+        return self.client
 
 
 def joining_failure(

@@ -25,6 +25,7 @@ from voice.transport.opus import SILENCE_FRAME, Encoder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from voice.transport.connector import Connector
 
 _log = structlog.get_logger()
 
@@ -123,17 +124,17 @@ class Outgoing:
     def __init__(
         self,
         source: FrameSource,
-        carrier: Callable[[], PacketSender | None],
+        connector: Connector,
         *,
         channel_bitrate_bps: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`carrier` is called in every slot, because a reconnection replaces the sender.
+        """The client of `connector` is asked for in every slot, because a reconnection replaces it.
 
         `channel_bitrate_bps`: the channel's limit; the encoder stays at or below it.
         """
         self._source = source
-        self._carrier = carrier
+        self._connector = connector
         self._clock = clock
         self._encoder = Encoder(
             rate_hz=DISCORD_RATE_HZ,
@@ -160,7 +161,7 @@ class Outgoing:
 
     def slot(self) -> None:
         """Do one 20 ms slot: send the source's next frame, or pass on the frames that are due soon."""
-        carrier = self._carrier()
+        carrier: PacketSender | None = self._connector.client
         connected = carrier is not None and carrier.is_connected()
         can_send = carrier is not None and carrier.can_send
         if not can_send:

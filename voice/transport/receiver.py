@@ -37,7 +37,7 @@ import structlog
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import OpusError
 from voice.transport import opus
-from voice.transport.audio_events import AudioEvent, SpeakerLeft
+from voice.transport.audio_events import SpeakerLeft
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import (
     DecryptFailure,
@@ -52,11 +52,11 @@ from voice.transport.decrypt import (
 from voice.transport.jitter import FRAME_TICKS
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import AudioPacket, PacketOpener, Rejection, frame_of, parse
-from voice.transport.speaker_streams import SpeakerStreams
+from voice.transport.speaker_streams import BatchQueue, SpeakerStreams
 from voice.transport.watchdog import Watchdog, WatchdogFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from voice.transport.speaker_stream import SpeakerStream
     from voice.transport.speaker_streams import HeardSince
@@ -107,7 +107,7 @@ class Receiver:
     def __init__(
         self,
         *,
-        deliver: Callable[[Sequence[AudioEvent]], None],
+        deliver: BatchQueue,
         heard_since: HeardSince,
         rate_hz: int = LISTEN_RATE_HZ,
         clock: Callable[[], float] = time.monotonic,
@@ -130,7 +130,7 @@ class Receiver:
         self._roster = Roster()
         self._watchdog = Watchdog()
         self._streams = SpeakerStreams(
-            deliver=deliver, heard_since=heard_since, counters=self._counters, now=self._now, rate_hz=rate_hz
+            deliver=deliver, heard_since=heard_since, counters=self._counters, now=self._now(), rate_hz=rate_hz
         )
         self._keys: LiveKeys | None = None
 
@@ -150,7 +150,7 @@ class Receiver:
             came_after = now if self._came_after is None else self._came_after
             if user_id is not None:
                 since = self._heard_since(user_id)
-                self._streams.discard_unless_of(since, packet.ssrc)
+                self._streams.discard_unless_of(since, packet.ssrc, now)
                 if since is None or since >= came_after:
                     self._counters.excluded += 1
                     return
@@ -235,7 +235,7 @@ class Receiver:
         with self._lock:
             now = self._now()
             for ssrc in self._roster.left(user_id):
-                self._streams.close(ssrc)
+                self._streams.close(ssrc, now)
             self._watchdog.left(user_id)
             if self._heard_since(user_id) is not None:
                 self._streams.add(SpeakerLeft(user_id, now))
@@ -244,16 +244,18 @@ class Receiver:
     def pause(self) -> None:
         """Handle a lost connection: deliver the waiting sound and end every talkspurt."""
         with self._lock:
-            self._streams.close_all()
-            self._streams.hand_on(self._now())
+            now = self._now()
+            self._streams.close_all(now)
+            self._streams.hand_on(now)
 
     def reset(self) -> None:
         """Handle a new connection (op 2): forget the old one's SSRCs and members."""
         with self._lock:
-            self._streams.close_all()
+            now = self._now()
+            self._streams.close_all(now)
             self._roster.clear()
             self._watchdog.reconnected()
-            self._streams.hand_on(self._now())
+            self._streams.hand_on(now)
 
     # Called from any thread.
 
@@ -315,7 +317,7 @@ class Receiver:
             return True
         _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
         self._place(ssrc, found.user_id)
-        self._pass_to_stream(self._streams.of(found.user_id, ssrc), held, found.frame)
+        self._pass_to_stream(self._streams.of(found.user_id, ssrc, self._now()), held, found.frame)
         return True
 
     def _place(self, ssrc: int, user_id: int) -> None:
@@ -324,10 +326,10 @@ class Receiver:
         What this user's key does not open is counted. No other key is tried, because a former owner's would take the
         SSRC back, and the frames after it would be delivered as theirs.
         """
-        self._streams.close_unless_of(user_id, ssrc)
+        self._streams.close_unless_of(user_id, ssrc, self._now())
         for old in self._roster.ssrcs_of(user_id):
             if old != ssrc:
-                self._streams.close(old)
+                self._streams.close(old, self._now())
         for held in self._roster.speaks(ssrc, user_id):
             if not self._may_open(held, user_id):
                 self._counters.excluded += 1
@@ -345,7 +347,7 @@ class Receiver:
         """Handle a packet that is nothing but padding: its number is no loss."""
         if user_id is not None:
             self._watchdog.silent(user_id)
-        self._streams.pass_over(packet.ssrc, packet.sequence, packet.timestamp)
+        self._streams.pass_over(packet.ssrc, packet.sequence, packet.timestamp, self._now())
 
     def _take_known(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Open a frame of an SSRC that is a user's, and pass it to their stream."""
@@ -366,7 +368,7 @@ class Receiver:
         if isinstance(frame, DecryptFailure):
             return frame
         if stream is None or stream.user_id != user_id:
-            stream = self._streams.of(user_id, ssrc)
+            stream = self._streams.of(user_id, ssrc, self._now())
         self._pass_to_stream(stream, held, frame)
         return None
 

@@ -18,7 +18,7 @@ from voice.transport.jitter import JitterBuffer, MissingFrame, OrderedFrame, Pus
 from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from voice.transport.counters import PacketCounters
 
@@ -29,15 +29,15 @@ _CONTIGUOUS_S = 0.002
 class SpeakerStream:
     """The sound of `user_id` on one SSRC.
 
-    `emit` gets a run of sound when the next frame does not continue it, and the end of each talkspurt. The fate of each
-    frame is added to `counters`. Times are seconds of the receiver's clock.
+    `batch` gets a run of sound when the next frame does not continue it, and the end of each talkspurt. The fate of
+    each frame is added to `counters`. Times are seconds of the receiver's clock.
     """
 
     __slots__ = (
+        "_batch",
         "_concealed",
         "_counters",
         "_decoder",
-        "_emit",
         "_frame_samples",
         "_jitter",
         "_late",
@@ -60,7 +60,7 @@ class SpeakerStream:
         *,
         heard_since: float | None,
         counters: PacketCounters,
-        emit: Callable[[AudioEvent], None],
+        batch: list[AudioEvent],
         rate_hz: int = LISTEN_RATE_HZ,
     ) -> None:
         """`rate_hz`: of the sound."""
@@ -71,7 +71,7 @@ class SpeakerStream:
         # When the last frame came in which there is something to hear. The receiver notes it.
         self.heard_at = float("-inf")
         self._counters = counters
-        self._emit = emit
+        self._batch = batch
         self._jitter = JitterBuffer()
         self._rate_hz = rate_hz
         self._frame_samples = rate_hz * FRAME_MS // 1000
@@ -134,7 +134,7 @@ class SpeakerStream:
         self._counters.discarded += self._jitter.discard()
         self._pieces.clear()
         if talking:
-            self._emit(TalkspurtEnded(self.user_id, self.ssrc, now))
+            self._batch.append(TalkspurtEnded(self.user_id, self.ssrc, now))
 
     def take(self, *, final: bool) -> SpeechFrames | None:
         """Return the run in whole 20 ms frames. A remainder stays, or is filled up with silence if `final`."""
@@ -164,7 +164,7 @@ class SpeakerStream:
                     self._fill(item)
                 case SpurtEnded():
                     self._hand_on_run()
-                    self._emit(TalkspurtEnded(self.user_id, self.ssrc, item.at))
+                    self._batch.append(TalkspurtEnded(self.user_id, self.ssrc, item.at))
                     self._counters.talkspurts += 1
                 case _:
                     assert_never(item)
@@ -221,4 +221,4 @@ class SpeakerStream:
     def _hand_on_run(self) -> None:
         run = self.take(final=True)
         if run is not None:
-            self._emit(run)
+            self._batch.append(run)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from voice.transport.speaker_stream import SpeakerStream
 
@@ -29,49 +29,55 @@ _CROWD = 40
 _CROWD_BATCH_S = 0.04
 
 
+class BatchQueue(Protocol):
+    """Takes the sound of all speakers, in batches."""
+
+    def put(self, batch: Sequence[AudioEvent], /) -> None:
+        """Take a batch. Never waits."""
+
+
 class SpeakerStreams:
     """The streams of one connection. Not thread-safe: the receiver calls it with its lock held.
 
     `deliver` gets the batches. What waits of a person who may not be heard any more (`heard_since`) is dropped
-    undecoded, also if they may be heard again meanwhile. The fate of each frame is added to `counters`. `now`: returns
-    the seconds of the receiver's clock. `rate_hz`: of the sound.
+    undecoded, also if they may be heard again meanwhile. The fate of each frame is added to `counters`. `now`:
+    seconds of the receiver's clock, here and in the methods. `rate_hz`: of the sound.
     """
 
     def __init__(
         self,
         *,
-        deliver: Callable[[Sequence[AudioEvent]], None],
+        deliver: BatchQueue,
         heard_since: HeardSince,
         counters: PacketCounters,
-        now: Callable[[], float],
+        now: float,
         rate_hz: int,
     ) -> None:
         self._deliver = deliver
         self._heard_since = heard_since
         self._counters = counters
-        self._now = now
         self._rate_hz = rate_hz
         self._streams: dict[int, SpeakerStream] = {}
         self._batch: list[AudioEvent] = []
-        self._delivered_at = now()
+        self._delivered_at = now
         self._batch_s = _BATCH_S
         # Whether sound waits for the next batch.
         self._sounded = False
         # A lower bound: no stream is due before.
-        self._due = now()
+        self._due = now
 
     def on(self, ssrc: int) -> SpeakerStream | None:
         """Return the stream on `ssrc`, whosever it is."""
         return self._streams.get(ssrc)
 
-    def of(self, user_id: int, ssrc: int) -> SpeakerStream:
+    def of(self, user_id: int, ssrc: int, now: float) -> SpeakerStream:
         """Return the stream of `user_id` on `ssrc`, never another person's. It is opened if there is none."""
-        self.close_unless_of(user_id, ssrc)
+        self.close_unless_of(user_id, ssrc, now)
         stream = self._streams.get(ssrc)
         if stream is None:
             since = self._heard_since(user_id)
             stream = SpeakerStream(
-                user_id, ssrc, heard_since=since, counters=self._counters, emit=self.add, rate_hz=self._rate_hz
+                user_id, ssrc, heard_since=since, counters=self._counters, batch=self._batch, rate_hz=self._rate_hz
             )
             self._streams[ssrc] = stream
         return stream
@@ -86,11 +92,10 @@ class SpeakerStreams:
         else:
             self._release(stream, held.arrived_at)
 
-    def pass_over(self, ssrc: int, sequence: int, timestamp: int) -> None:
+    def pass_over(self, ssrc: int, sequence: int, timestamp: int, now: float) -> None:
         """Take a packet without sound, so that its number is no loss."""
         stream = self._streams.get(ssrc)
         if stream is not None:
-            now = self._now()
             stream.pass_over(sequence, timestamp, arrived_at=now)
             self._release(stream, now)
 
@@ -129,7 +134,7 @@ class SpeakerStreams:
 
     def _release(self, stream: SpeakerStream, now: float) -> None:
         if self._heard_since(stream.user_id) != stream.heard_since:
-            self._discard(stream.ssrc)
+            self._discard(stream.ssrc, now)
             return
         stream.release(now)
         self._sounded = self._sounded or stream.waiting
@@ -148,39 +153,40 @@ class SpeakerStreams:
         # Nearly all of it is sound, a run of each speaker.
         self._batch_s = _CROWD_BATCH_S if len(self._batch) >= _CROWD else _BATCH_S
         if self._batch:
-            batch, self._batch = self._batch, []
-            self._deliver(batch)
+            batch = self._batch.copy()
+            self._batch.clear()
+            self._deliver.put(batch)
 
     # -- the ends of streams ---------------------------------------------------------------------------------
 
-    def close(self, ssrc: int) -> None:
+    def close(self, ssrc: int, now: float) -> None:
         """Decode a stream's waiting packets, and remove it."""
         stream = self._streams.pop(ssrc, None)
         if stream is None:
             return
         if self._heard_since(stream.user_id) != stream.heard_since:
-            stream.discard(self._now())
+            stream.discard(now)
         else:
             stream.close()
 
-    def close_unless_of(self, user_id: int, ssrc: int) -> None:
+    def close_unless_of(self, user_id: int, ssrc: int, now: float) -> None:
         """Close the stream on `ssrc` if it is another person's."""
         stream = self._streams.get(ssrc)
         if stream is not None and stream.user_id != user_id:
-            self.close(ssrc)
+            self.close(ssrc, now)
 
-    def close_all(self) -> None:
+    def close_all(self, now: float) -> None:
         """Close every stream."""
         for ssrc in list(self._streams):
-            self.close(ssrc)
+            self.close(ssrc, now)
 
-    def discard_unless_of(self, since: float | None, ssrc: int) -> None:
+    def discard_unless_of(self, since: float | None, ssrc: int, now: float) -> None:
         """Remove the stream on `ssrc` without decoding it, unless its speaker has been heard all the time since."""
         stream = self._streams.get(ssrc)
         if stream is not None and stream.heard_since != since:
-            self._discard(ssrc)
+            self._discard(ssrc, now)
 
-    def _discard(self, ssrc: int) -> None:
+    def _discard(self, ssrc: int, now: float) -> None:
         stream = self._streams.pop(ssrc, None)
         if stream is not None:
-            stream.discard(self._now())
+            stream.discard(now)

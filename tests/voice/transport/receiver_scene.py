@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -46,7 +46,7 @@ class Ear:
     def __post_init__(self) -> None:
         self.keys = Keys(dave_session=self.room.bot)
         self.receiver = Receiver(
-            deliver=self._deliver,
+            deliver=self,
             heard_since=lambda user_id: (
                 None if user_id in self.excluded else self.agreed_at.get(user_id, float("-inf"))
             ),
@@ -55,8 +55,7 @@ class Ear:
         self.receiver.joined({ANA, BEN})
         self.opus = tone_packets()
 
-    def _deliver(self, batch: object) -> None:
-        assert isinstance(batch, list)
+    def put(self, batch: Sequence[AudioEvent]) -> None:
         self.heard += batch
         self.batches += 1
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +74,11 @@ class Wire:
         self.speaking.append(speaking)
 
 
+def line(wire: Wire) -> Any:
+    """Return what stands for a connector whose client is `wire`."""
+    return SimpleNamespace(client=wire)
+
+
 @dataclass
 class Words:
     """An audio source with a number of frames to play."""
@@ -91,7 +98,7 @@ class Words:
 
 def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
     wire, words = Wire(), Words(10)
-    outgoing = Outgoing(words, lambda: wire)
+    outgoing = Outgoing(words, line(wire))
     for _ in range(20):
         outgoing.slot()
     assert wire.speaking == [True, False]
@@ -117,7 +124,7 @@ class ResetWire(Wire):
 def test_no_frame_goes_out_in_the_clear_when_the_group_is_reset_meanwhile() -> None:
     """A frame whose group is reset between the check and the sealing is lost."""
     wire, words = ResetWire(), Words(5)
-    outgoing = Outgoing(words, lambda: wire)
+    outgoing = Outgoing(words, line(wire))
     outgoing.slot()
     outgoing.slot()
     assert (len(wire.sent), wire.sealed) == (1, 2)
@@ -141,7 +148,7 @@ class Clock:
 def test_late_slots_leave_no_trace(delays: list[float]) -> None:
     """If the thread is late by less than a frame, every frame still has its own time and is handed over before it."""
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(100)
-    outgoing = Outgoing(words, lambda: wire, clock=clock)
+    outgoing = Outgoing(words, line(wire), clock=clock)
     handed: list[float] = []
     for number, delay in enumerate(delays):
         # The first slot has no delay, because the first frame is due when it is handed over.
@@ -154,7 +161,7 @@ def test_late_slots_leave_no_trace(delays: list[float]) -> None:
 
 def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(10)
-    outgoing = Outgoing(words, lambda: wire, clock=clock)
+    outgoing = Outgoing(words, line(wire), clock=clock)
     outgoing.slot()
     wire.keeps_time = False
     clock.now += 0.04
@@ -178,7 +185,7 @@ def test_thread_asks_and_ends() -> None:
             raise ZeroDivisionError
 
     source = Broken()
-    outgoing = Outgoing(source, Wire)
+    outgoing = Outgoing(source, line(Wire()))
     outgoing.start()
     assert asked.wait(PATIENCE_S)
     outgoing.stop()
@@ -188,7 +195,7 @@ def test_thread_asks_and_ends() -> None:
 
 def sent_with(channel_bitrate_bps: int | None = None) -> list[bytes]:
     wire, words = Wire(), Words(50)
-    outgoing = Outgoing(words, lambda: wire, channel_bitrate_bps=channel_bitrate_bps)
+    outgoing = Outgoing(words, line(wire), channel_bitrate_bps=channel_bitrate_bps)
     for _ in range(50):
         outgoing.slot()
     return wire.sent

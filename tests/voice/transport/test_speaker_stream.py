@@ -39,7 +39,7 @@ class Spoken:
 
     def __post_init__(self) -> None:
         self.stream = SpeakerStream(
-            ANA, SSRC, heard_since=0.0, counters=self.counters, emit=self.emitted.append, rate_hz=self.rate_hz
+            ANA, SSRC, heard_since=0.0, counters=self.counters, batch=self.emitted, rate_hz=self.rate_hz
         )
         self.encoder = Encoder()
 

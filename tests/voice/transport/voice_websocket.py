@@ -11,20 +11,21 @@ from typing import Any
 import aiohttp
 
 from tests.patience import PATIENCE_S
+from voice.hearing import EventQueue
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.websocket import TolerantWebSocket
 from voice.transport.receiver import Receiver
 
 
 def _receiver() -> Receiver:
-    return Receiver(deliver=lambda _: None, heard_since=lambda _: float("-inf"))
+    return Receiver(deliver=EventQueue(0), heard_since=lambda _: float("-inf"))
 
 
 @contextlib.asynccontextmanager
 async def connection_state() -> AsyncIterator[ReceivingState]:
     """Yield a connection state without a client, which is enough for its internal logic."""
-    client: Any = SimpleNamespace(user=SimpleNamespace(id=1001), loop=asyncio.get_running_loop())
-    state = ReceivingState(client, receiver=_receiver(), on_state=lambda _: None)
+    client: Any = SimpleNamespace(user=SimpleNamespace(id=1001), loop=asyncio.get_running_loop(), state_is=bool)
+    state = ReceivingState(client, receiver=_receiver())
     try:
         yield state
     finally:

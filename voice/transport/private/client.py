@@ -21,8 +21,7 @@ from voice.errors import TakenOverError
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from voice.transport.connector import Connector
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.paced_sender import PacedSender
     from voice.transport.receiver import Receiver
@@ -92,18 +91,19 @@ class ReceivingClient(discord.VoiceClient):
         gateway: DiscordMainGateway,
         *,
         receiver: Receiver,
-        on_state: Callable[[bool], None],
+        connector: Connector,
         paced_sender: PacedSender | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`gateway` asks Discord to let the bot in and out. `receiver` gets every datagram and the voice server's
-        messages about people; `paced_sender` sends our datagrams.
+        messages about people; `paced_sender` sends our datagrams; `connector` is told when the connection comes up or
+        breaks.
 
         `require_e2ee`: as in `ReceivingState`.
         """
         self._require_e2ee = require_e2ee
         self._receiver = receiver
-        self._on_state = on_state
+        self._connector = connector
         self._paced_sender = paced_sender
         # That of the paced sender, and the socket that it was lent.
         self._line: tuple[int, Any] | None = None
@@ -123,7 +123,11 @@ class ReceivingClient(discord.VoiceClient):
         await self.connect(timeout=timeout_s, reconnect=True)
 
     def create_connection_state(self) -> ReceivingState:
-        return ReceivingState(self, receiver=self._receiver, on_state=self._on_state, require_e2ee=self._require_e2ee)
+        return ReceivingState(self, receiver=self._receiver, require_e2ee=self._require_e2ee)
+
+    def state_is(self, up: bool) -> None:
+        """Pass on that the connection has come up, or went down or is over."""
+        self._connector.state_is(self, up)
 
     @property
     def connection(self) -> ReceivingState:

@@ -21,10 +21,9 @@ from voice.transport.private.websocket import TolerantWebSocket, forward_people
 from voice.transport.reconnection import RESUMABLE, SENT_AWAY, fatal_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from discord.gateway import DiscordVoiceWebSocket
 
+    from voice.transport.private.client import ReceivingClient
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
@@ -44,16 +43,16 @@ class ReceivingState(VoiceConnectionState):
     """The voice connection's state machine, with our websocket and reader, and with lost wake-ups fixed."""
 
     dave_pending_transitions: PendingTransitions
+    voice_client: ReceivingClient
 
     def __init__(
         self,
-        voice_client: discord.VoiceClient,
+        voice_client: ReceivingClient,
         *,
         receiver: Receiver,
-        on_state: Callable[[bool], None],
         require_e2ee: bool = False,
     ) -> None:
-        """`on_state` is called on the event loop whenever the connection comes up (True), goes down or is over (False).
+        """`voice_client` is told on the event loop when the connection comes up, and when it goes down or is over.
 
         `require_e2ee`: refuse frames that are not end-to-end encrypted, in both directions.
         """
@@ -68,7 +67,6 @@ class ReceivingState(VoiceConnectionState):
         # The connection has ended, and only a new client can replace it.
         self.over = False
         self.close_code: int | None = None
-        self._on_state = on_state
         self._waiters: set[asyncio.Future[None]] = set()
         self._attempts = Attempts()
         self._rejoining_until = float("-inf")
@@ -125,7 +123,7 @@ class ReceivingState(VoiceConnectionState):
         if was_up and not is_up:
             self.receiver.pause()
         if was_up is not is_up:
-            self._on_state(is_up)
+            self.voice_client.state_is(is_up)
 
     async def _wait_for_state(
         self,
@@ -306,7 +304,7 @@ class ReceivingState(VoiceConnectionState):
         was_up = self.is_connected()
         self.state = ConnectionFlowState.disconnected
         if not was_up:
-            self._on_state(False)
+            self.voice_client.state_is(False)
 
     async def _resume(self) -> None:
         """Resume the voice session on a new websocket (op 7): keys, SSRCs, group and UDP socket stay."""
