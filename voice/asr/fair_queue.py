@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Generic, TypeVar
 
 JobT = TypeVar("JobT")
 # None means no particular speaker. All jobs without a speaker share one turn.
@@ -65,18 +62,22 @@ class FairQueue(Generic[JobT]):
             self._finals.setdefault(speaker, deque()).append(entry)
         return entry, replaced
 
-    def next(self, fits: Callable[[JobT], bool] = lambda job: True) -> Entry[JobT] | None:
-        """Remove and return the next entry that fits; None if there is none.
-
-        `fits`: is asked about each speaker's first one, because a speaker's stay in order. An interim is never next
-        while finished speech waits, whether that fits or not.
+    @property
+    def firsts(self) -> list[Entry[JobT]]:
+        """Return each speaker's first entry, the next one first: a speaker's stay in order. An interim is none of them
+        while finished speech waits.
         """
-        firsts = [entries[0] for entries in self._finals.values()] or list(self._interims.values())
-        entry = next((first for first in firsts if fits(first.job)), None)
-        if entry is not None:
-            self.remove(entry)
-            if not entry.interim and entry.speaker in self._finals:
-                self._finals.move_to_end(entry.speaker)
+        return [entries[0] for entries in self._finals.values()] or list(self._interims.values())
+
+    def next(self) -> Entry[JobT] | None:
+        """Remove and return the next entry; None if there is none."""
+        return next(map(self.take, self.firsts), None)
+
+    def take(self, entry: Entry[JobT]) -> Entry[JobT]:
+        """Remove and return one of `firsts`."""
+        self.remove(entry)
+        if not entry.interim and entry.speaker in self._finals:
+            self._finals.move_to_end(entry.speaker)
         return entry
 
     def shed_interim(self, *, of: Speaker) -> Entry[JobT] | None:

@@ -62,7 +62,8 @@ class CudaFallback(Engine):
     """An engine on the best device, and on the CPU for the rest of the process once CUDA has failed. The CPU
     then recognises the same sound, and everything after it.
 
-    `open_engine` loads the model at a place; it raises `RecogniserError`. `load` and recognition are called in the
+    `open_engine` loads the model at a place; it raises `RecogniserError`. `cuda_devices`: how many there are; None: as
+    many as CTranslate2 finds. `load` and recognition are called in the
     model's thread; `failure` (why CUDA is not used) and `place`, where the loaded model runs, may be
     read anywhere.
     """
@@ -71,7 +72,7 @@ class CudaFallback(Engine):
         self,
         open_engine: Callable[[DevicePlacement], Engine],
         *,
-        cuda_devices: Callable[[], int] = cuda_device_count,
+        cuda_devices: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._open_engine = open_engine
@@ -108,7 +109,8 @@ class CudaFallback(Engine):
         if self.failure is None and self._on_cuda:
             # The thread that had the model hangs there and was given up; the next one would hang too.
             return self._moved_to_cpu("a computation did not end")
-        place = CUDA if self.failure is None and self._cuda_devices() else CPU
+        devices = cuda_device_count() if self._cuda_devices is None else self._cuda_devices
+        place = CUDA if self.failure is None and devices else CPU
         try:
             with self._computing(place):
                 return self._opened(place)

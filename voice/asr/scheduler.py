@@ -202,10 +202,10 @@ class QueuedRecogniser:
         """Take from the queue what is to be computed together with a recognition."""
         together: list[_Job] = []
         while 1 + len(together) < self._batch_size:
-            entry = self._queue.next(lambda job: fit_together(first.request, job.request))
-            if entry is None:
+            fitting = [each for each in self._queue.firsts if fit_together(first.request, each.job.request)]
+            if not fitting:
                 break
-            together.append(entry.job)
+            together.append(self._queue.take(fitting[0]).job)
         return together
 
     async def _serve(self, jobs: list[_Job]) -> None:

@@ -22,7 +22,7 @@ from faster_whisper.transcribe import get_suppressed_tokens
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.guards import compression_ratio, remove_repetition
-from voice.asr.placement import CPU, CudaFallback, DevicePlacement, cuda_device_count, supported
+from voice.asr.placement import CPU, CudaFallback, DevicePlacement, supported
 from voice.asr.port import LanguageHint, Recognition, RecognitionRequest, UsualLanguage, expected_language
 from voice.asr.tokenizer import whole_tokenizer
 from voice.asr.worker import FULL_WINDOW_S, MAX_TOKENS, Engine, encoder_window_s, token_cap
@@ -288,7 +288,7 @@ def engine_on_best_device(
     """
     return CudaFallback(
         partial(WhisperEngine, folder, settings, stands_in=stands_in, threads=threads),
-        cuda_devices=cuda_device_count if uses_gpu else int,
+        cuda_devices=None if uses_gpu else 0,
     )
 
 

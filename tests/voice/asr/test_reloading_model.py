@@ -250,7 +250,7 @@ class Gpu:
         return recognition(f"heard on {place.device}", duration_s=duration_s(asked.pcm))
 
     def fallback(self, *, devices: int = 1) -> CudaFallback:
-        return CudaFallback(self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
+        return CudaFallback(self.open, cuda_devices=devices, monotonic=lambda: 100.0)
 
 
 @pytest.mark.parametrize(("devices", "device", "compute_type"), [(0, "cpu", "int8"), (2, "cuda", "float16")])

@@ -75,11 +75,10 @@ def test_what_fits_is_taken_out_of_turn_and_each_speaker_stays_in_order() -> Non
         queue.add(job, speaker=speaker, interim=False)
     queue.add("short guess", speaker=4, interim=True)
 
-    def is_short(job: str) -> bool:
-        return job.startswith("short")
-
-    taken = [queue.next(is_short) for _ in range(4)]
-    assert [entry and entry.job for entry in taken] == ["short b", "short c", "short b2", None]
+    taken = []
+    while short := [entry for entry in queue.firsts if entry.job.startswith("short")]:
+        taken.append(queue.take(short[0]).job)
+    assert taken == ["short b", "short c", "short b2"]
     assert len(queue) == 3
     assert _drain(queue) == ["long a", "short a", "short guess"]
 
