@@ -115,20 +115,18 @@ def new_engine() -> Any:
     cv2.setNumThreads(1)
     engine: Any = RapidOCR(params=_PARAMETERS)
     # It finds the lines of a picture and calls this with all of them.
-    engine.recognize_txt = BoundedRecogniser(engine.recognize_txt)
+    engine.recognize_txt = BoundedRecogniser(engine)
     return engine
 
 
 class BoundedRecogniser:
     """Reads as many lines of a picture as there is time for, first those that take the least: large and short ones.
 
-    `recognise`: reads lines, as RapidOCR's method of that name does. What is left out is read as empty.
+    `engine`: RapidOCR's, whose own way to read lines this takes. What is left out is read as empty.
     """
 
-    def __init__(
-        self, recognise: Callable[[list[Any]], Any], *, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._recognise = recognise
+    def __init__(self, engine: Any, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._recognise = engine.recognize_txt
         self._monotonic = monotonic
         self._columns_left = 0.0
         self._until = 0.0

@@ -18,7 +18,7 @@ from voice.errors import SynthesisError, UnreadableTextError
 from voice.speaking.port import AudioChunk, Speech
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -193,12 +193,12 @@ def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
     return pcm[max(0, int(sounding[0]) * step - int(_LEAD_S * rate_hz)) :]
 
 
-def require_readable(text: str, is_readable: Callable[[str], bool]) -> None:
-    """Raise `UnreadableTextError` unless a voice can read most of the letters of `text`. Some foreign words may be in
-    it.
+def require_readable(letters: Iterable[bool]) -> None:
+    """Raise `UnreadableTextError` unless a voice can read most of the letters of a text. Some foreign words may be in
+    it. `letters`: of each, whether the voice can read it.
     """
-    letters = list(filter(str.isalpha, text))
-    if sum(letter.isascii() or is_readable(letter) for letter in letters) < len(letters) / 2:
+    readable = list(letters)
+    if sum(readable) < len(readable) / 2:
         raise unreadable()
 
 

@@ -53,7 +53,7 @@ def _load(_directory: Path) -> Any:
 
 def _speaker(voice: Any, _style: str, manner: VoiceManner) -> Speak:
     def speak(text: str) -> AudioChunk:
-        require_readable(text, lambda letter: script(letter) == "LATIN")
+        require_readable(script(letter) == "LATIN" for letter in text if letter.isalpha())
         # What differs from time to time is only the noise in the sound.
         noise = np.random.default_rng(None if manner.variety else 0)
         pieces = [piece for sentence in voice.phonemize(text) for piece in pieces_at_pauses(sentence, _MOST_PHONEMES)]

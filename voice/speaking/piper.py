@@ -55,11 +55,11 @@ class EspeakVoice:
     """Sets espeak's voice when another one is wanted. piper-tts (1.8) does so for each sentence, and espeak keeps 1.3
     kB each time: a room that says a thousand sentences an hour would grow by as much.
 
-    Use it where piper-tts does, under its lock.
+    Use it where piper-tts does, under its lock. `bridge`: of piper-tts to espeak, as it was.
     """
 
-    def __init__(self, set_voice: Callable[[str], None]) -> None:
-        self._set_voice = set_voice
+    def __init__(self, bridge: Any) -> None:
+        self._set_voice = bridge.set_voice
         self._name: str | None = None
 
     def __call__(self, name: str) -> None:
@@ -75,7 +75,7 @@ def _keep_espeak_voice() -> None:
     from piper import espeakbridge
 
     if not isinstance(espeakbridge.set_voice, EspeakVoice):
-        espeakbridge.set_voice = EspeakVoice(espeakbridge.set_voice)  # type: ignore[assignment]
+        espeakbridge.set_voice = EspeakVoice(espeakbridge)  # type: ignore[assignment]
 
 
 def _load(directory: Path) -> Any:
@@ -161,7 +161,7 @@ def espeak_text(language: str) -> Callable[[str], str]:
     named = _NAMED.get(code, frozenset())
 
     def ready(text: str) -> str:
-        require_readable(text, lambda letter: script(letter) not in named)
+        require_readable(script(letter) not in named for letter in text if letter.isalpha())
         return written_out(text) if code == "en" else text
 
     return ready

@@ -33,7 +33,7 @@ class Recogniser:
         self.line_s = line_s
         self.now = 100.0
         self.order: list[str] = []
-        self.bounded = BoundedRecogniser(self.recognise, monotonic=lambda: self.now)
+        self.bounded = BoundedRecogniser(SimpleNamespace(recognize_txt=self.recognise), monotonic=lambda: self.now)
 
     def recognise(self, images: list[Any]) -> Lines:
         (image,) = images
@@ -87,6 +87,6 @@ def test_the_real_reader_is_bounded() -> None:
     whole = [[0.0, 0.0, 1.0, 1.0]]
     # The time is over when the first line has been read.
     clock = count(0.0, 0.6 * picture_worker.READ_S)
-    engine.recognize_txt = BoundedRecogniser(engine.recognize_txt, monotonic=lambda: next(clock))
+    engine.recognize_txt = BoundedRecogniser(engine, monotonic=lambda: next(clock))
     ((text, *_),) = picture_worker.read_lines(engine, picture, [*whole, *whole])
     assert text == "Round 2 of 3", "the shortest line"

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -182,7 +183,7 @@ def test_espeaks_voice_is_set_when_another_one_is_wanted() -> None:
         if name == "nonsense":
             raise RuntimeError("no such voice")
 
-    voice = EspeakVoice(set_voice)
+    voice = EspeakVoice(SimpleNamespace(set_voice=set_voice))
     for name in ("en-us", "en-us", "de", "en-us"):
         voice(name)
     with pytest.raises(RuntimeError):
