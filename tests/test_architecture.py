@@ -146,6 +146,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "audio",
             "cancellation",
+            "clock",
             "daemon_thread",
             "endpoint_settings",
             "errors",

@@ -191,7 +191,7 @@ async def open_readers(
     """Open the readers that the settings choose. Nothing is loaded before somebody shares. `on_call`: gets each call of
     the vision model when it has ended.
     """
-    async with OcrReader(busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
+    async with OcrReader(clock=clock, busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
         if not screen.model:
             yield ScreenReaders(ocr, decoder, clock=clock)
             return

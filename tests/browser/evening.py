@@ -130,7 +130,13 @@ class KeptReaders(ScreenReaders):
 async def evenings() -> AsyncIterator[OpenEvening]:
     """Start one browser and one reader for all rooms that are opened. To start them takes longer than most tests."""
     async with (
-        OcrReader(command=PATIENT_READER, busy_share=1.0, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as ocr,
+        OcrReader(
+            clock=SystemClock(),
+            command=PATIENT_READER,
+            busy_share=1.0,
+            timeout_s=PATIENCE_S,
+            start_timeout_s=PATIENCE_S,
+        ) as ocr,
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):

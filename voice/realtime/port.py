@@ -144,16 +144,6 @@ class RealtimeLimits:
 REALTIME_LIMITS = RealtimeLimits()
 
 
-class AsyncClock(Protocol):
-    """The time and sleep that a session uses."""
-
-    def monotonic(self) -> float:
-        """Return seconds that never go backwards."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep for `seconds`."""
-
-
 class Realtime(Protocol):
     """One room's speech-to-speech session. Events that cannot be sent yet are kept."""
 

@@ -36,7 +36,6 @@ from voice.realtime.effects import (
 from voice.realtime.port import (
     REALTIME_LIMITS,
     REALTIME_RATE_HZ,
-    AsyncClock,
     Briefing,
     ConversationItem,
     InputTranscript,
@@ -62,6 +61,7 @@ if TYPE_CHECKING:
 
     import openai
 
+    from voice.clock import AsyncClock
     from voice.realtime.settings import RealtimeSettings
 
 log = structlog.get_logger()

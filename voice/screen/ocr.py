@@ -8,7 +8,6 @@ the time that reading took, so a constantly moving game costs a share of a core 
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -20,8 +19,9 @@ from voice.screen.port import LatestRequest, NoPictureError, VisionError, Vision
 from voice.screen.worker_process import READ_TEXT, REASON_CHARS, WorkerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
+    from voice.clock import AsyncClock
 
 log = structlog.get_logger()
 
@@ -48,13 +48,11 @@ class OcrReader(WorkerProcess):
         timeout_s: float = READ_TIMEOUT_S,
         start_timeout_s: float = START_TIMEOUT_S,
         busy_share: float = BUSY_SHARE,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: AsyncClock,
     ) -> None:
         super().__init__(command, start_timeout_s=start_timeout_s, timeout_s=timeout_s)
         self._rest_factor = 1 / busy_share - 1
-        self._monotonic = monotonic
-        self._sleep = sleep
+        self._clock = clock
         self._turn = asyncio.Lock()
         self._rested_at = float("-inf")
         self._breaker = CircuitBreaker(failure_threshold=_MOST_FAILURES, open_s=_REST_AFTER_FAILURES_S)
@@ -70,14 +68,14 @@ class OcrReader(WorkerProcess):
         while True:
             if not urgent:
                 # Pause before taking a turn, so that an urgent reading need not wait for the pause.
-                await self._sleep(max(0.0, self._rested_at - self._monotonic()))
+                await self._clock.sleep(max(0.0, self._rested_at - self._clock.monotonic()))
             async with self._turn:
                 # If another call has read meanwhile, the pause after that reading applies too.
-                if urgent or self._monotonic() >= self._rested_at:
+                if urgent or self._clock.monotonic() >= self._rested_at:
                     return await self._read_now(latest)
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
-        if not self._breaker.admits(self._monotonic()):
+        if not self._breaker.admits(self._clock.monotonic()):
             raise VisionError(
                 "I could not read screens several times. I try again in a minute. {why}",
                 why=self._breaker.problem,
@@ -86,24 +84,24 @@ class OcrReader(WorkerProcess):
             answer = await self._read(latest)
         except (NoPictureError, asyncio.CancelledError):
             # Neither tells whether reading works again.
-            self._breaker.abandon_trial(self._monotonic())
+            self._breaker.abandon_trial(self._clock.monotonic())
             raise
         except VisionError as error:
             # A copy, because the traceback of what was raised refers to the picture.
-            self._breaker.record_failure(self._monotonic(), VisionError(error.template, **error.values))
+            self._breaker.record_failure(self._clock.monotonic(), VisionError(error.template, **error.values))
             raise
         self._breaker.record_success()
         # Use the process's own CPU time, because on a busy machine most of the elapsed time belongs to other programs.
         cpu_s = _cpu_s(answer)
         self.cpu_s += cpu_s
-        self._rested_at = self._monotonic() + cpu_s * self._rest_factor
+        self._rested_at = self._clock.monotonic() + cpu_s * self._rest_factor
         return VisionReading(VisionSource.OCR, _lines(answer))
 
     async def _read(self, latest: LatestRequest) -> dict[str, Any]:
         if not self.running:
-            began_at = self._monotonic()
+            began_at = self._clock.monotonic()
             await self.start()
-            log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
+            log.info("screen_reader_started", took_ms=round(1000 * (self._clock.monotonic() - began_at)))
         look = latest()
         boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
         answer = await self.ask(boxes, look.jpeg)

@@ -28,7 +28,7 @@ class Stub(OcrReader):
     """A reader that counts its calls. `trouble`: the message of the error to raise, if any."""
 
     def __init__(self, source: VisionSource = VisionSource.OCR) -> None:
-        super().__init__()
+        super().__init__(clock=FakeClock())
         self.source = source
         self.trouble = ""
         self.asked: list[bool] = []

@@ -62,10 +62,7 @@ class Time:
 
 
 def reader(command: Sequence[str], *, timeout_s: float = PATIENCE_S, time: Time | None = None) -> OcrReader:
-    time = time or Time()
-    return OcrReader(
-        command=command, timeout_s=timeout_s, start_timeout_s=PATIENCE_S, monotonic=time.monotonic, sleep=time.sleep
-    )
+    return OcrReader(clock=time or Time(), command=command, timeout_s=timeout_s, start_timeout_s=PATIENCE_S)
 
 
 def runs(of: OcrReader) -> bool:
@@ -98,17 +95,18 @@ async def test_a_screen_is_read() -> None:
     assert not of.running
 
 
-async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
+async def test_who_rests_keeps_nobody_waiting_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     """While one reading waits for its pause to end, an urgent reading is answered at once."""
-    resting = asyncio.Event()
+    resting, time = asyncio.Event(), Time()
 
     async def rest(seconds: float) -> None:
         if seconds:
             resting.set()
             await asyncio.Event().wait()
 
+    monkeypatch.setattr(time, "sleep", rest)
     act = 'answer({"lines": [[picture.decode(), 0, 0, 1, 1, 1]], "cpu_s": 5})'
-    async with OcrReader(command=stand_in(act), timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S, sleep=rest) as of:
+    async with reader(stand_in(act), time=time) as of:
         assert await texts(of, VisionRequest(b"first")) == ["first"]
         moving = asyncio.create_task(of.read(lambda: VisionRequest(b"moving")))
         await resting.wait()
