@@ -155,7 +155,7 @@ class RoomtoneClient(IntentsClient):
             add(self.tree)
         self.tree.apply_rules()
         self._typed_messages = TypedMessages(rooms, self.tree.servers, self.admission)
-        self.voice_presence = VoicePresence(person_of)
+        self.voice_presence = VoicePresence()
         self.voice_requests = VoiceRequests()
         self.running: asyncio.Task[None] | None = None
         self._identified_at = float("-inf")

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bot.discord.posting import attempt
-from bot.discord.voice_channels import vocal_channels
+from bot.discord.voice_channels import person_of, vocal_channels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import discord
 
@@ -37,10 +37,9 @@ class Move(NamedTuple):
 
 
 class VoicePresence:
-    """The people in voice channels, by server, without this bot itself. `person_of`: describes a member."""
+    """The people in voice channels, by server, without this bot itself."""
 
-    def __init__(self, person_of: Callable[[discord.Member], Person]) -> None:
-        self._person_of = person_of
+    def __init__(self) -> None:
         self._servers: dict[int, dict[int, tuple[Person, int]]] = {}
 
     def note(self, guild_id: int, move: Move) -> None:
@@ -81,7 +80,7 @@ class VoicePresence:
         for user_id, channel_id in found:
             member = guild.get_member(user_id)
             if member is not None and user_id != guild.me.id:
-                present[user_id] = (self._person_of(member), channel_id)
+                present[user_id] = (person_of(member), channel_id)
             elif user_id in known:
                 present[user_id] = (known[user_id][0], channel_id)
         return present

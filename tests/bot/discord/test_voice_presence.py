@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pytest
 
@@ -20,7 +20,11 @@ EVENING, SIDE_ROOM, STAGE = 600, 602, 604
 def guild(*, unknown: frozenset[int] = frozenset(), **channels: tuple[Person, ...]) -> Any:
     """Return a server with these people in its channels. discord.py has no member for those in `unknown`."""
     ids = {"evening": EVENING, "side": SIDE_ROOM, "stage": STAGE}
-    people = {person.id: person for inside in channels.values() for person in inside}
+    members = {
+        each.id: SimpleNamespace(id=each.id, display_name=each.name, bot=each.is_bot, roles=())
+        for inside in channels.values()
+        for each in inside
+    }
 
     def channel(name: str) -> Any:
         states = {person.id: None for person in channels.get(name, ())}
@@ -31,19 +35,13 @@ def guild(*, unknown: frozenset[int] = frozenset(), **channels: tuple[Person, ..
         me=SimpleNamespace(id=BOT),
         voice_channels=[channel("evening"), channel("side")],
         stage_channels=[channel("stage")],
-        get_member=lambda number: None if number in unknown else people.get(number, SimpleNamespace(id=number)),
+        get_member=lambda number: None if number in unknown else members.get(number, SimpleNamespace(id=number)),
     )
-
-
-def presence() -> VoicePresence:
-    """Return a presence whose members are persons already."""
-    return VoicePresence(cast("Any", lambda member: member))
 
 
 @pytest.fixture
 def watched() -> VoicePresence:
-    """A presence whose members are persons already."""
-    return presence()
+    return VoicePresence()
 
 
 def test_a_move_before_the_first_look_makes_nobody_new(watched: VoicePresence) -> None:
