@@ -25,7 +25,7 @@ from compaction.errors import StoreError
 from compaction.log_events import MemoryEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from pathlib import Path
 
     from bot.clock import Clock
@@ -71,16 +71,16 @@ class PersonForgetter:
         *,
         session_id: SessionId | None = None,
         seq: int | None = None,
-        on_changed: Callable[[SessionId], object] = lambda _: None,
+        changed: list[SessionId] | None = None,
     ) -> PersonForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
         Open rooms of all processes store nothing any more that they had of the person. Lines with their id leave the
-        logs only if they are forgotten everywhere. `on_changed`: gets each session that has changed, also if the
+        logs only if they are forgotten everywhere. `changed`: gets each session that has changed, also if the
         attempt fails later. Raises `StoreError`, and `OSError` for the logs: the same call then does what is left.
         """
         person = await self.speech.begin(person, session_id=session_id, seq=seq)
-        stored = await self.speech.forget(person, session_id=session_id, seq=seq, on_changed=on_changed)
+        stored = await self.speech.forget(person, session_id=session_id, seq=seq, changed=changed)
         await delete_in_copies(
             self._database, lambda copy: self._forget_in_copy(copy, person, session_id=session_id, seq=seq)
         )
@@ -161,7 +161,7 @@ class PersonalData:
             never_spoke = StoredSpeaker(person_id, (), 0.0, 0, ())
             person = await self._forgetter.speech.find_by_id(person_id) or never_spoke
             try:
-                done = await self._forgetter.forget(person, on_changed=changed.append)
+                done = await self._forgetter.forget(person, changed=changed)
             finally:
                 try:
                     await self._people.reload()

@@ -32,7 +32,7 @@ from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from bot.clock import Clock
     from bot.store.database import Database
@@ -106,11 +106,11 @@ class SpeechForgetter:
         *,
         session_id: SessionId | None = None,
         seq: int | None = None,
-        on_changed: Callable[[SessionId], object] = lambda _: None,
+        changed: list[SessionId] | None = None,
     ) -> ForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
-        Without a session, everything else that is kept about the person goes too. `on_changed`: gets each session that
+        Without a session, everything else that is kept about the person goes too. `changed`: gets each session that
         has changed, also if the attempt fails later.
         """
         where = person.sessions if session_id is None else (session_id,)
@@ -132,8 +132,8 @@ class SpeechForgetter:
                     now=self._clock.now(),
                 )
             reports.append(report)
-            for changed in report.sessions:
-                on_changed(changed)
+            if changed is not None:
+                changed += report.sessions
         total = ForgetReport.of_sessions(reports)
         # Before the prompts are deleted: a room whose revision is older stores none. Its fold under way is refused,
         # so this is done on the person's servers alone: anybody could hold up the summaries of others.

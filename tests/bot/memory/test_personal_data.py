@@ -210,14 +210,14 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(file: Path) -> Non
             forgetter = PersonForgetter(database.checked(outage.check), own.clock, log_folder=log_folder)
             (person,) = await forgetter.speech.find(PERSON)
             try:
-                await forgetter.forget(person, on_changed=changed.append)
+                await forgetter.forget(person, changed=changed)
                 outage.is_over = True
             except StoreError:
                 failed = outage.is_over = True
                 # In another process.
                 forgetter = PersonForgetter(database, own.clock, log_folder=log_folder)
                 again = await forgetter.speech.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
-                await forgetter.forget(again, on_changed=changed.append)
+                await forgetter.forget(again, changed=changed)
             assert sorted(changed) == [evening, later]
             assert await database.wipe()
             assert traces(data) == []

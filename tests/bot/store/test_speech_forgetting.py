@@ -178,7 +178,7 @@ async def test_quotes_lead_to_other_sessions(place: Place) -> None:
         forgetter = SpeechForgetter(source.database, source.clock)
         (ada,) = await forgetter.find("Ada")
         changed: list[SessionId] = []
-        done = await forgetter.forget(ada, on_changed=changed.append)
+        done = await forgetter.forget(ada, changed=changed)
         # The person's own sessions come last: an interrupted attempt still finds the others.
         assert changed[-1] == source.session_id
         assert set(changed) == {source.session_id, quoting.session_id, again.session_id} == set(done.sessions)
