@@ -139,7 +139,7 @@ async def running_bot(
         voices = await stack.enter_async_context(
             open_voices(settings.speaking, settings.models, [parts.stores.servers], settings.tuning)
         )
-        screens = await open_screens(stack, settings, parts.clock, on_call=parts.metrics.on_model_call)
+        screens = await open_screens(stack, settings, parts.clock, meter=parts.metrics)
         recollection = await open_recollection(stack, parts, process.participation, shards, embedder=embedder)
         dashboard = _dashboard(process, recollection.recall)
         watching, web = await open_pages(

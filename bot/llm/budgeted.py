@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.model_calls import CountedCall, ModelCall, Payer, ignore_call
+from bot.llm.model_calls import UNMETERED, CallMeter, CountedCall, Payer
 from bot.llm.port import (
     NO_TOOLS,
     ChatMessage,
@@ -155,11 +155,9 @@ def offers_tokens(offers: Iterable[ToolOffer | RealtimeTool], count: Callable[[s
 class BudgetedModel:
     """A model behind its budget (`bot.llm.model_calls.BilledModel`). Safe for many tasks."""
 
-    def __init__(
-        self, endpoint: ModelEndpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
-    ) -> None:
-        """`on_call`: gets each call when it has ended."""
-        self._on_call = on_call
+    def __init__(self, endpoint: ModelEndpoint, budget: Budget, *, meter: CallMeter = UNMETERED) -> None:
+        """`meter`: gets each call when it has ended."""
+        self._meter = meter
         self._endpoint = endpoint
         self.model = endpoint.model
         self.budget = budget
@@ -264,7 +262,7 @@ class BudgetedModel:
                 estimated_prompt_tokens=prompt.token_count,
             )
         call.finish(
-            self._on_call,
+            self._meter,
             message_count=len(prompt.messages),
             dropped_count=len(prompt.dropped),
             within_budget=prompt.within_budget,

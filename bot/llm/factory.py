@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from bot.clock import Clock, SystemClock
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.fallback import FallbackModel
-from bot.llm.model_calls import OPERATOR, ModelCall, PaidModel, ignore_call
+from bot.llm.model_calls import OPERATOR, UNMETERED, CallMeter, PaidModel
 from bot.llm.port import ChatMessage, ChatRole
 from bot.llm.settings import USUAL_LIMITS, AnswerLimits, LlmSettings
 from compaction.budget.estimator import Estimator
@@ -21,7 +21,7 @@ TRIAL_S = 120.0
 TRIAL = (ChatMessage(ChatRole.USER, "Answer with one word: ready."),)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from bot.settings import ModelsSettings
 
@@ -35,12 +35,12 @@ async def open_model(
     first_token_s: float = USUAL_LIMITS.first_token_s,
     within_s: float | None = None,
     clock: Clock | None = None,
-    on_call: Callable[[ModelCall], None] = ignore_call,
+    meter: CallMeter = UNMETERED,
 ) -> AsyncIterator[FallbackModel]:
     """Open the configured model with its fallback models, each with its budget; close them at the end of the block.
 
     `models`: where vocabularies for exact token counts may be. `first_token_s`: how long each may take to begin its
-    answer. `within_s`: time until the first sound of a reply; by default two models can be asked in it. `on_call`: gets
+    answer. `within_s`: time until the first sound of a reply; by default two models can be asked in it. `meter`: gets
     each call when it has ended.
     """
     # Imported here, because the library takes a second to load.
@@ -52,7 +52,7 @@ async def open_model(
         for each, size in zip((llm, *llm.fallbacks()), context_sizes, strict=True):
             endpoint = await stack.enter_async_context(OpenAIChat(each, AnswerLimits(first_token_s)))
             own = budget if size is None else budget.model_copy(update={"max_context_tokens": size})
-            opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models), on_call=on_call))
+            opened.append(BudgetedModel(endpoint, await open_budget(each.model, own, models), meter=meter))
         yield FallbackModel(opened, within_s=within_s or 2 * first_token_s, clock=clock or SystemClock())
 
 

@@ -50,8 +50,14 @@ class ModelCall:
     duration_s: float
 
 
-def ignore_call(call: ModelCall) -> None:
-    """Do nothing."""
+class CallMeter:
+    """Takes each call when it has ended (`bot.monitoring.metrics.Metrics`). This one counts nothing."""
+
+    def on_model_call(self, call: ModelCall) -> None:
+        """Take a call that has ended."""
+
+
+UNMETERED: Final = CallMeter()
 
 
 class Payer(Protocol):
@@ -88,7 +94,7 @@ def plausible_tokens(count: object) -> int | None:
 
 
 def finish_call(
-    on_call: Callable[[ModelCall], None],
+    meter: CallMeter,
     *,
     payer: Payer,
     model: str,
@@ -101,7 +107,7 @@ def finish_call(
     finish_reason: str | None = None,
     **details: object,
 ) -> None:
-    """Log a call that has ended, and pass it to `on_call` and to who pays. `usage`: as billed. `finish_reason`: of
+    """Log a call that has ended, and pass it to `meter` and to who pays. `usage`: as billed. `finish_reason`: of
     the answer, if the endpoint tells one. `details`: more fields for the log.
     """
     log.info(
@@ -120,7 +126,7 @@ def finish_call(
     )
     sent = estimated_prompt_tokens or 0 if usage.prompt_tokens is None else usage.prompt_tokens
     call = ModelCall(model, purpose, outcome, sent, usage.completion_tokens or 0, first_token_s, duration_s)
-    on_call(call)
+    meter.on_model_call(call)
     payer.pay(call)
 
 
@@ -146,12 +152,10 @@ class CountedCall:
         if self.first_token_at is None:
             self.first_token_at = time.monotonic()
 
-    def finish(
-        self, on_call: Callable[[ModelCall], None], *, finish_reason: str | None = None, **details: object
-    ) -> None:
-        """Log the call, pass it to `on_call`, and correct the estimator by the bill. `details`: see `finish_call`."""
+    def finish(self, meter: CallMeter, *, finish_reason: str | None = None, **details: object) -> None:
+        """Log the call, pass it to `meter`, and correct the estimator by the bill. `details`: see `finish_call`."""
         finish_call(
-            on_call,
+            meter,
             payer=self.payer,
             model=self.model,
             purpose=self.purpose,

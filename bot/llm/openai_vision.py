@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.llm.chat_client import ChatClient
-from bot.llm.model_calls import CountedCall, ModelCall, Payer, ignore_call
+from bot.llm.model_calls import UNMETERED, CallMeter, CountedCall, Payer
 from bot.texts.text import OperatorText, Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -20,7 +20,7 @@ from voice.endpoint import Endpoint, Remedies, describe_failure
 from voice.screen.port import LatestRequest, VisionError, VisionReading, VisionRequest, VisionSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from bot.llm.budgeted import Budget
 
@@ -59,13 +59,11 @@ _ASKED = (
 class OpenAIVision(ChatClient):
     """One endpoint and one model (`VisionModel`); one call at a time, each with the latest picture."""
 
-    def __init__(
-        self, endpoint: Endpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
-    ) -> None:
-        """`on_call`: gets each call when it has ended."""
+    def __init__(self, endpoint: Endpoint, budget: Budget, *, meter: CallMeter = UNMETERED) -> None:
+        """`meter`: gets each call when it has ended."""
         self._endpoint = endpoint
         self._budget = budget
-        self._on_call = on_call
+        self._meter = meter
         self._turn = asyncio.Lock()
         # No retries, because the next picture is newer and so more useful.
         super().__init__(endpoint.base_url, endpoint.api_key, endpoint.model, timeout_s=endpoint.timeout_s)
@@ -130,7 +128,7 @@ class OpenAIVision(ChatClient):
             call.outcome = "failed"
             raise
         finally:
-            call.finish(self._on_call)
+            call.finish(self._meter)
         return description
 
 

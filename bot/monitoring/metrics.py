@@ -17,6 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from bot import events
 from bot.dropped_sounds import REASONS
+from bot.llm.model_calls import CallMeter
 from bot.monitoring.collectors import (
     Scraped,
     gauge,
@@ -83,7 +84,7 @@ class _Room:
     queues: tuple[QueueFigures, ...] = ()
 
 
-class Metrics:
+class Metrics(CallMeter):
     """Everything that is measured. One for each process; it is no global, so tests have their own."""
 
     def __init__(self, health: Health) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from bot.llm.model_calls import CallOutcome, ModelCall, Payer, finish_call, plausible_tokens
+from bot.llm.model_calls import CallMeter, CallOutcome, Payer, finish_call, plausible_tokens
 from bot.llm.port import Usage
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def session_factory(
     *,
     api_key: str,
     clock: Clock,
-    on_call: Callable[[ModelCall], None],
+    meter: CallMeter,
     limits: RealtimeLimits | None = None,
 ) -> NewSession:
     """Return a function that makes sessions with the endpoint in the settings.
 
-    `on_call`: gets each response of the model, which is a call, when it is over.
+    `meter`: gets each response of the model, which is a call, when it is over.
     """
     # Imported here because the library takes a second to load.
     from voice.realtime.effects import ResponseStatus
@@ -106,7 +106,7 @@ def session_factory(
 
     def finish(payer: Payer, response: FinishedResponse) -> None:
         finish_call(
-            on_call,
+            meter,
             payer=payer,
             model=settings.model,
             purpose="speech-to-speech",

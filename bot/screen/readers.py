@@ -17,10 +17,10 @@ from voice.screen.ocr import OcrReader
 from voice.screen.port import LatestRequest, NoPictureError, VisionError, VisionReading, VisionRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
     from bot.clock import Clock
-    from bot.llm.model_calls import ModelCall, Payer
+    from bot.llm.model_calls import CallMeter, Payer
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
     from voice.screen.frame import ScreenFrame
@@ -186,9 +186,9 @@ async def open_readers(
     budget: BudgetSettings,
     *,
     clock: Clock,
-    on_call: Callable[[ModelCall], None],
+    meter: CallMeter,
 ) -> AsyncIterator[ScreenReaders]:
-    """Open the readers that the settings choose. Nothing is loaded before somebody shares. `on_call`: gets each call of
+    """Open the readers that the settings choose. Nothing is loaded before somebody shares. `meter`: gets each call of
     the vision model when it has ended.
     """
     async with OcrReader(clock=clock, busy_share=BUSY_SHARE) as ocr, FrameDecoder() as decoder:
@@ -203,5 +203,5 @@ async def open_readers(
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
         counted = Budget(budget)
-        async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
+        async with OpenAIVision(endpoint, counted, meter=meter) as model:
             yield ScreenReaders(ocr, decoder, model, clock=clock, most_per_hour=MOST_LOOKS_PER_HOUR)

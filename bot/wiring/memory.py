@@ -276,7 +276,7 @@ async def open_recollection(
             settings.models,
             first_token_s=settings.tuning.first_token_s,
             clock=parts.clock,
-            on_call=parts.metrics.on_model_call,
+            meter=parts.metrics,
         )
         model = await stack.enter_async_context(opening)
         parts.health.add_check(model.faults)

@@ -22,13 +22,12 @@ from bot.web.watching import WatchService
 from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AsyncExitStack
     from pathlib import Path
 
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
-    from bot.llm.model_calls import ModelCall
+    from bot.llm.model_calls import CallMeter
     from bot.monitoring.metrics import Metrics
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -98,14 +97,14 @@ async def open_screens(
     settings: BotSettings,
     clock: Clock,
     *,
-    on_call: Callable[[ModelCall], None],
+    meter: CallMeter,
 ) -> Screens:
     """Return the shared screens of the rooms of this process, with their readers, which load when somebody shares.
 
-    `on_call`: gets each call of a vision model.
+    `meter`: gets each call of a vision model.
     """
     readers = await stack.enter_async_context(
-        open_readers(settings.screen, settings.llm, settings.budget, clock=clock, on_call=on_call)
+        open_readers(settings.screen, settings.llm, settings.budget, clock=clock, meter=meter)
     )
     return Screens(
         readers,

@@ -257,7 +257,7 @@ def _realtime(
         settings.realtime,
         api_key=settings.llm.key_for(settings.realtime.base_url, settings.realtime.api_key),
         clock=clock,
-        on_call=parts.metrics.on_model_call,
+        meter=parts.metrics,
         limits=RealtimeLimits(
             session_s=settings.tuning.realtime_session_s, retry_after_s=settings.tuning.realtime_retry_after_s
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 
 from bot.llm.budgeted import Budget, BudgetedModel
-from bot.llm.model_calls import ModelCall, PaidModel, Payer
+from bot.llm.model_calls import CallMeter, ModelCall, PaidModel, Payer
 from bot.llm.port import NO_TOOLS, ChatMessage, EndpointItem, FinishReason, OfferedTools, StreamEnd, Usage
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
@@ -61,3 +61,10 @@ class Purse:
     def pay(self, call: ModelCall) -> None:
         """Keep a call."""
         self.paid.append(call)
+
+
+class TakenCalls(list[ModelCall], CallMeter):
+    """The calls that have ended, in order."""
+
+    def on_model_call(self, call: ModelCall) -> None:
+        self.append(call)

@@ -11,10 +11,11 @@ import pytest
 from structlog.typing import EventDict
 
 from bot.llm.budgeted import Budget
-from bot.llm.model_calls import OPERATOR, ModelCall
+from bot.llm.model_calls import OPERATOR, UNMETERED, CallMeter
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
+from tests.fakes.billed import TakenCalls
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
@@ -30,16 +31,15 @@ async def eyes(
     mode: ChatMode = ChatMode.ANSWER,
     *,
     timeout_s: float = PATIENCE_S,
-    calls: list[ModelCall] | None = None,
+    meter: CallMeter = UNMETERED,
     context_tokens: int = 32_768,
 ) -> AsyncIterator[tuple[OpenAIVision, LocalChatServer]]:
-    """Start a server that says this of each picture, and an adapter that uses it. `calls`: gets the adapter's calls."""
+    """Start a server that says this of each picture, and an adapter that uses it. `meter`: gets the adapter's calls."""
     behaviour = ChatBehaviour(answer=lambda _: says, mode=mode, prompt_tokens=900)
     budget = Budget(BudgetSettings(max_context_tokens=context_tokens))
-    taken = [] if calls is None else calls
     async with LocalChatServer(behaviour) as server:
         endpoint = Endpoint(server.base_url, "eyes", "sesame", timeout_s)
-        async with OpenAIVision(endpoint, budget, on_call=taken.append) as vision:
+        async with OpenAIVision(endpoint, budget, meter=meter) as vision:
             yield vision, server
 
 
@@ -111,8 +111,8 @@ async def test_one_call_at_a_time_with_the_latest_picture() -> None:
 )
 async def test_trouble_is_a_sentence(says: str, mode: ChatMode, sentence: str, is_billed: bool) -> None:
     """With a remedy and without the key. An answer without words has its bill, the others an estimate."""
-    calls: list[ModelCall] = []
-    async with eyes(says, mode, calls=calls, timeout_s=0.2 if mode is ChatMode.STALL else PATIENCE_S) as (vision, _):
+    calls = TakenCalls()
+    async with eyes(says, mode, meter=calls, timeout_s=0.2 if mode is ChatMode.STALL else PATIENCE_S) as (vision, _):
         with pytest.raises(VisionError) as caught:
             await vision.read(lambda: LOOK, payer=OPERATOR)
     assert sentence in str(caught.value)
@@ -124,8 +124,8 @@ async def test_trouble_is_a_sentence(says: str, mode: ChatMode, sentence: str, i
 
 async def test_a_look_is_counted_and_logged(logs: list[EventDict]) -> None:
     """A look logs its tokens as the provider bills them, as every model call does, and the metrics count it."""
-    calls: list[ModelCall] = []
-    async with eyes(calls=calls) as (vision, _):
+    calls = TakenCalls()
+    async with eyes(meter=calls) as (vision, _):
         await vision.read(lambda: LOOK, payer=OPERATOR)
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     billed = ("vision", 900, len(SEEN.split()))
@@ -139,8 +139,8 @@ async def test_a_look_is_counted_and_logged(logs: list[EventDict]) -> None:
 
 
 async def test_a_look_that_is_broken_off_is_counted_too() -> None:
-    calls: list[ModelCall] = []
-    async with eyes(mode=ChatMode.STALL, calls=calls) as (vision, server):
+    calls = TakenCalls()
+    async with eyes(mode=ChatMode.STALL, meter=calls) as (vision, server):
         looking = asyncio.create_task(vision.read(lambda: LOOK, payer=OPERATOR))
         await until(lambda: len(server.calls) == 1)
         looking.cancel()

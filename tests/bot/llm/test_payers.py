@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.brain.responder import ModelResponder
 from bot.llm.budgeted import Budget, BudgetedModel
 from bot.llm.factory import try_model
-from bot.llm.model_calls import Payer
+from bot.llm.model_calls import UNMETERED, Payer
 from bot.llm.openai_vision import OpenAIVision
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
@@ -75,7 +75,7 @@ async def _vision(_: GuildStates, payer: Payer) -> None:
 async def _speech_to_speech(_: GuildStates, payer: Payer) -> None:
     async with served(FakeModel()) as server:
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
-        open_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=lambda _: None)
+        open_session = session_factory(settings, api_key="k", clock=FakeClock(), meter=UNMETERED)
         session, run = open_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, payer)
         living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))

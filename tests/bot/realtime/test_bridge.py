@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from bot.llm.model_calls import OPERATOR, ignore_call
+from bot.llm.model_calls import OPERATOR, UNMETERED
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN
 from bot.realtime.port import session_factory
 from compaction.model import Mode, TurnKind
@@ -80,7 +80,7 @@ async def test_the_endpoint_is_told_what_everybody_speaks(spoken: tuple[str, ...
     async with served(FakeModel("ja")) as server:
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
         clock = FakeClock()
-        _, run = session_factory(settings, api_key="k", clock=clock, on_call=ignore_call)(
+        _, run = session_factory(settings, api_key="k", clock=clock, meter=UNMETERED)(
             lambda: Briefing("Be kind.", languages=spoken), lambda news: None, _no_tool, OPERATOR
         )
         living = asyncio.create_task(run(), name="session-under-test")

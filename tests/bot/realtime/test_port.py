@@ -7,9 +7,8 @@ import asyncio
 import pytest
 from structlog.typing import EventDict
 
-from bot.llm.model_calls import ModelCall
 from bot.realtime.port import session_factory
-from tests.fakes.billed import Purse
+from tests.fakes.billed import Purse, TakenCalls
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
@@ -37,11 +36,11 @@ async def test_each_response_is_logged_and_counted(
 ) -> None:
     """With the fields that every `model_call_finished` has, and in the same metrics."""
     report_usage(monkeypatch, usage)
-    calls: list[ModelCall] = []
+    calls = TakenCalls()
     purse = Purse()
     async with served(FakeModel()) as server:
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
-        new_session = session_factory(settings, api_key="k", clock=FakeClock(), on_call=calls.append)
+        new_session = session_factory(settings, api_key="k", clock=FakeClock(), meter=calls)
         session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, purse)
         living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))

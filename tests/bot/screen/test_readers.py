@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from bot.llm.model_calls import OPERATOR, Payer, ignore_call
+from bot.llm.model_calls import OPERATOR, UNMETERED, Payer
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ScreenReaders, describe_reader, open_readers
 from bot.texts.text import sentence_of
@@ -208,7 +208,7 @@ async def test_when_both_fail_it_is_told() -> None:
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
     """The settings decide whether a model reads the screen; no reader is started before somebody shares."""
-    opening = open_readers(settings, LlmSettings(), BudgetSettings(), clock=FakeClock(), on_call=ignore_call)
+    opening = open_readers(settings, LlmSettings(), BudgetSettings(), clock=FakeClock(), meter=UNMETERED)
     async with opening as readers:
         assert readers.by_model is by_model
         await readers.unload()

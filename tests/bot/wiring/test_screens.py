@@ -9,7 +9,7 @@ import aiohttp
 from structlog.typing import EventDict
 
 from bot.health import FaultKind, Health
-from bot.llm.model_calls import ignore_call
+from bot.llm.model_calls import UNMETERED
 from bot.screen.screens import Screens
 from bot.web.watching import WatchService
 from bot.wiring.pages import open_pages, open_screens
@@ -24,7 +24,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService, He
     settings = Settings.model_validate({"web": web})
     parts = BotSettings.from_schema(settings)
     async with AsyncExitStack() as stack:
-        screens = await open_screens(stack, parts, FakeClock(), on_call=ignore_call)
+        screens = await open_screens(stack, parts, FakeClock(), meter=UNMETERED)
         health = Health(FakeClock())
         watching, _ = await open_pages(stack, parts, screens, health)
         health.started()

@@ -101,7 +101,7 @@ async def equipped(
         participation = GuildStates(
             stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.names, clock=clock
         )
-        screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
+        screens = await open_screens(stack, parts, clock, meter=metrics)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         speech = await open_speech_models(stack, parts, metrics, health)
