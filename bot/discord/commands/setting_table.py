@@ -31,7 +31,6 @@ from bot.discord.commands.setting_values import (
     retention_sentence,
     roles_sentence,
     spoken_sentence,
-    webhook_secret,
     webhook_sentence,
     written_language,
     written_languages,
@@ -57,7 +56,9 @@ from bot.texts.text import Text, joined, languages, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import discord
 
     from bot.discord.commands.setting_values import Changes, Here, SettingStores
 
@@ -69,10 +70,10 @@ IN_NEXT_NOTICE = Text("This starts now. My notice says it from the next session 
 NEXT_COMER = Text("This starts when somebody next joins a voice channel.")
 
 
-async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[Text], Awaitable[None]]) -> None:
-    """Download and load the voice that was chosen, if needed. `report`: shows how far it is."""
+async def load_voice(changes: Changes, stores: SettingStores, interaction: discord.Interaction) -> None:
+    """Download and load the voice that was chosen, if needed. The answer to `interaction` shows how far it is."""
     voice = None if changes["voice"] is None else find_voice(changes["voice"])
-    if voice is not None and (why := await make_ready(voice, stores.voices.voices, report)) is not None:
+    if voice is not None and (why := await make_ready(voice, stores.voices.voices, interaction)) is not None:
         raise SettingError(joined((why, Text("I keep the voice that I have."))))
 
 
@@ -81,7 +82,7 @@ def _webhook(written: list[str], here: Here) -> Changes:
     return {"webhook": None if address is None else here.stores.webhooks.new(address)}
 
 
-async def greet_webhook(changes: Changes, stores: SettingStores, _: Callable[[Text], Awaitable[None]]) -> None:
+async def greet_webhook(changes: Changes, stores: SettingStores, _: discord.Interaction) -> None:
     """Send a first request to the webhook that was chosen. Raises `BotError` if nothing there takes it."""
     if changes["webhook"] is not None:
         await stores.webhooks.greet(changes["webhook"])
@@ -445,7 +446,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         webhook_sentence,
         NEXT_SESSION,
         greet_webhook,
-        webhook_secret,
+        shows_secret=True,
     ),
 )
 BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}

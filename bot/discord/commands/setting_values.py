@@ -23,6 +23,8 @@ from voice.asr.language_names import LANGUAGE_CODES, language_code
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    import discord
+
     from bot.discord.commands.voice import VoiceCommands
     from bot.settings import RoomSettings
     from bot.webhook_sender import WebhookSender
@@ -69,7 +71,7 @@ class ServerSetting:
 
     `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
     that was written; raises `BotError`. `describe`: returns what holds. `prepare`: done before it is stored; raises
-    `BotError`. `shown_once`: what is told of it right after it was chosen, and never again.
+    `BotError`. `shows_secret`: the secret of the webhook is told right after it was chosen, and never again.
     """
 
     key: str
@@ -79,8 +81,8 @@ class ServerSetting:
     changes: Callable[[list[str], Here], Changes]
     describe: Callable[[Here], Text]
     effect: Text = AT_ONCE
-    prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
-    shown_once: Callable[[Here], str] = lambda _: ""
+    prepare: Callable[[Changes, SettingStores, discord.Interaction], Awaitable[None]] | None = None
+    shows_secret: bool = False
 
 
 class SettingError(BotError):
@@ -389,10 +391,9 @@ def webhook_sentence(here: Here) -> Text:
 def webhook_secret(here: Here) -> str:
     if here.server.webhook is None:
         return ""
-    secret = verbatim(f"`{here.server.webhook.secret}`")
     return Text(
         "With this secret, your computer can check that a message comes from me. I show it only now: {secret}",
-        secret=secret,
+        secret=verbatim(f"`{here.server.webhook.secret}`"),
     )
 
 

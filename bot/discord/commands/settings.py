@@ -28,8 +28,16 @@ from bot.discord.answers import (
 )
 from bot.discord.command_tree import CheckedCommandTree, CheckedView, use_failed
 from bot.discord.commands.setting_table import BY_KEY, GROUPS, SETTINGS
-from bot.discord.commands.setting_values import Here, OneOf, ServerSetting, SettingError, SettingStores, SomeOf, Written
-from bot.discord.commands.voice import follow_up
+from bot.discord.commands.setting_values import (
+    Here,
+    OneOf,
+    ServerSetting,
+    SettingError,
+    SettingStores,
+    SomeOf,
+    Written,
+    webhook_secret,
+)
 from bot.discord.posting import message_parts
 from bot.discord.voice_channels import member_of, vocal_channels, voice_channel_of
 from bot.errors import BotError
@@ -129,14 +137,15 @@ class SettingsPanel:
             here = self._here(interaction)
             changes = setting.changes(chosen, here)
             if setting.prepare is not None:
-                await setting.prepare(changes, self.stores, lambda text: follow_up(interaction, text))
+                await setting.prepare(changes, self.stores, interaction)
             # Of what holds then: another change may be under way.
             await self.stores.servers.change(
                 guild_id, lambda now: replace(now, **setting.changes(chosen, replace(here, server=now))), by=by
             )
             log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
             now = self._here(interaction)
-            said = joined((setting.describe(now), setting.shown_once(now), setting.effect), "\n")
+            told_once = webhook_secret(now) if setting.shows_secret else ""
+            said = joined((setting.describe(now), told_once, setting.effect), "\n")
         except (BotError, StoreError) as error:
             said = failure_sentence(error)
         await self._redraw(interaction, setting, said)

@@ -20,8 +20,6 @@ from bot.texts.text import Text, in_language, joined, sentence_of, verbatim
 from voice.errors import SynthesisError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from bot.discord.command_tree import CheckedCommandTree
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.rooms import Rooms
@@ -92,7 +90,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
         await answer(interaction, NOT_INSTALLED)
         return
     await defer(interaction)
-    refused = await make_ready(voice, commands.voices, lambda text: follow_up(interaction, text))
+    refused = await make_ready(voice, commands.voices, interaction)
     if refused is None:
         try:
             room = commands.rooms.open(guild_id_of(interaction))
@@ -109,20 +107,21 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     )
 
 
-async def make_ready(
-    voice: EmbeddedVoice, voices: LoadedVoices, report: Callable[[Text], Awaitable[None]]
-) -> Text | None:
-    """Download and load a voice; tell how far the download is. Return why the voice cannot be had, or None."""
+async def make_ready(voice: EmbeddedVoice, voices: LoadedVoices, interaction: discord.Interaction) -> Text | None:
+    """Download and load a voice; the answer to `interaction` tells how far the download is. Return why the voice cannot
+    be had, or None.
+    """
 
     async def arrived(megabytes: float) -> None:
         size = voice.size_mb
-        await report(
+        await follow_up(
+            interaction,
             Text(
                 "I am downloading the voice {voice}: {arrived} of {size} MB.",
                 voice=voice.title,
                 arrived=min(round(megabytes), size),
                 size=size,
-            )
+            ),
         )
 
     try:
