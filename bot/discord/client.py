@@ -341,7 +341,7 @@ class RoomtoneClient(IntentsClient):
                 servers=self.tree.servers,
                 buttons=self.tree.buttons,
                 require_e2ee=self._settings.require_e2ee,
-                on_request=self.voice_requests.on_request,
+                voice_requests=self.voice_requests,
             )
         return None
 

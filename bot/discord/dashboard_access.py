@@ -99,8 +99,7 @@ class ChannelNames:
                 await asyncio.gather(*(self._learn(each, fetch) for each in unknown))
 
     async def _learn(self, id_: int, fetch: Callable[[int], Awaitable[object]]) -> None:
-        request = unless_gone(fetch(id_), None, gone=UNSEEN)
-        found = await attempt(request, False, event="name_not_fetched", of=id_)
+        found = await attempt(unless_gone(fetch(id_), None, gone=UNSEEN), False, event="name_not_fetched", of=id_)
         if found is False:
             return
         named = None

@@ -38,6 +38,7 @@ from bot.discord.voice_channels import (
     viewer_of,
     vocal_channels,
 )
+from bot.discord.voice_presence import VoiceRequests
 from bot.server_settings import ServerSettingsBook, language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from bot.viewers import Viewer
@@ -75,16 +76,16 @@ class DiscordRoomChannel:
         servers: ServerSettingsBook | None = None,
         buttons: ChatButtons | None = None,
         require_e2ee: bool = False,
-        on_request: Callable[[int, int | None], None] | None = None,
+        voice_requests: VoiceRequests | None = None,
     ) -> None:
         """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
         `owners`: who runs the bot.
         `servers`: what each server has chosen.
         `buttons`: those below messages in the chat. `require_e2ee`: stay only in encrypted calls.
-        `on_request`: see `DiscordMainGateway`.
+        `voice_requests`: is told where the bot asks to be.
         """
         self._require_e2ee = require_e2ee
-        self._on_request = on_request
+        self._voice_requests = voice_requests or VoiceRequests()
         self._servers = servers or no_server_settings()
         self._buttons = buttons or ChatButtons()
         self._client = client
@@ -326,7 +327,9 @@ class DiscordRoomChannel:
             listener.on_change()
 
         async with DiscordVoiceConnection(
-            DiscordMainGateway(self._client, self._channel, is_owner=listener.is_owner, on_request=self._on_request),
+            DiscordMainGateway(
+                self._client, self._channel, is_owner=listener.is_owner, on_request=self._voice_requests.on_request
+            ),
             sink=listener.hear,
             heard_since=listener.heard_since,
             on_event=changed,

@@ -144,8 +144,9 @@ class SettingsPanel:
             )
             log.info("setting_chosen", setting=setting.key, guild_id=guild_id, user_id=by)
             now = self._here(interaction)
-            told_once = webhook_secret(now) if setting.shows_secret else ""
-            said = joined((setting.describe(now), told_once, setting.effect), "\n")
+            said = joined(
+                (setting.describe(now), webhook_secret(now) if setting.shows_secret else "", setting.effect), "\n"
+            )
         except (BotError, StoreError) as error:
             said = failure_sentence(error)
         await self._redraw(interaction, setting, said)
