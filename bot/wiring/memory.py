@@ -147,12 +147,12 @@ def memory_factory(
     settings: BotSettings,
     policy: PromptPolicies,
     *,
-    new_rng: Callable[[], Random] = Random,
+    seed: int | None = None,
 ) -> OpenTimeline:
     """Return the function that opens a session's timeline as a context manager.
 
-    `summariser_of`: returns that of a server. `stores.in_use` has the sessions whose timeline is open. `new_rng`:
-    returns what spreads the retries of folds.
+    `summariser_of`: returns that of a server. `stores.in_use` has the sessions whose timeline is open. `seed`: of
+    the numbers that spread the retries of folds; None: others each time.
     """
 
     @asynccontextmanager
@@ -167,7 +167,7 @@ def memory_factory(
             mode=policy.mode(guild_id),
             clock=stores.clock,
             guild_id=str(guild_id),
-            rng=new_rng(),
+            rng=Random(seed),  # noqa: S311 - no secret
             on_event=on_event,
             searchable=settings.recall.enabled,
         ) as timeline:

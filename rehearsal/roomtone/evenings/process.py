@@ -134,7 +134,7 @@ class EveningProcess:
                         observe=self._see,
                         data_dir=world.folder,
                         model=model,
-                        new_rng=lambda: Random(world.plan.seed),  # noqa: S311 - no secret
+                        seed=world.plan.seed,
                     )
                 )
                 services, stores = written.services, written.stores

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path
-from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -82,11 +81,11 @@ async def open_written_services(
     observe: Observer,
     data_dir: Path | None = None,
     model: WrittenModel | None = None,
-    new_rng: Callable[[], Random] = Random,
+    seed: int | None = None,
 ) -> AsyncIterator[WrittenServices]:
     """Open everything that the room needs, and yield it. Its database is in `data_dir` or in a temporary folder.
 
-    `model`: answers, with the tools of a room, and folds; None: no language model does. `new_rng`: of
+    `model`: answers, with the tools of a room, and folds; None: no language model does. `seed`: of
     `memory_factory`.
     Raises `SetupError` if a bot uses `data_dir`.
     """
@@ -151,7 +150,7 @@ async def open_written_services(
                 sessions=stores.sessions,
                 open_timeline=_known_to(
                     model,
-                    memory_factory(stores, summariser_of, parts, policy, new_rng=new_rng),
+                    memory_factory(stores, summariser_of, parts, policy, seed=seed),
                 ),
                 open_upkeep=upkeep_factory(parts, stores),
                 open_quoting=quoting_factory(
