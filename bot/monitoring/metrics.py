@@ -28,7 +28,7 @@ from bot.monitoring.collectors import (
 )
 from bot.monitoring.overload import Overload
 from compaction.model import TurnKind
-from voice.asr.fallback import RemoteOutcome
+from voice.asr.fallback import FallbackRecogniser, RemoteOutcome
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
     from bot.shards import Shards
-    from voice.asr.scheduler import RecogniserFigures
+    from voice.asr.scheduler import QueuedRecogniser
     from voice.queue_figures import QueueFigures
 
 # From the time of one packet to the longest wait of a reply.
@@ -195,15 +195,16 @@ class Metrics(CallMeter):
         """Measure the connections to Discord. `away`: has the shards whose connection is lost by then."""
         self._scraped.sources.append(partial(shard_metrics, shards, away))
 
-    def add_recogniser(self, figures: Callable[[], RecogniserFigures]) -> None:
-        """Measure the local recogniser."""
-        self._scraped.sources.append(lambda: recogniser_metrics(figures()))
+    def add_recogniser(self, recogniser: QueuedRecogniser) -> None:
+        """Measure the local recogniser, and its queue."""
+        self.add_queue(lambda: recogniser.queue)
+        self._scraped.sources.append(lambda: recogniser_metrics(recogniser.figures))
 
-    def add_remote_recogniser(self, is_in_use: Callable[[], bool]) -> None:
-        """Measure a recogniser elsewhere. `is_in_use`: returns whether it is asked at present."""
+    def add_remote_recogniser(self, recogniser: FallbackRecogniser) -> None:
+        """Measure a recogniser elsewhere, which is asked unless it has an outage."""
         text = "1 unless the process leaves the recogniser alone because it failed."
         self._scraped.sources += [
-            lambda: [gauge("remote_recogniser_in_use", text, float(is_in_use()))],
+            lambda: [gauge("remote_recogniser_in_use", text, float(recogniser.outage is None))],
             self._elsewhere.collect,
             self._elsewhere_time.collect,
         ]

@@ -265,8 +265,7 @@ async def _local_recogniser(
         lambda: model.failure,
         over=verbatim(""),
     )
-    metrics.add_queue(lambda: recogniser.queue)
-    metrics.add_recogniser(lambda: recogniser.figures)
+    metrics.add_recogniser(recogniser)
     return OpenedRecogniser(recogniser, model, partial(_model_faults, recogniser))
 
 
@@ -291,7 +290,7 @@ async def _remote_recogniser(
     both = FallbackRecogniser(
         remote, None if behind is None else behind.recogniser, observe=metrics.on_remote_recogniser
     )
-    metrics.add_remote_recogniser(lambda: both.outage is None)
+    metrics.add_remote_recogniser(both)
     if behind is None:
         return OpenedRecogniser(both, None)
     return OpenedRecogniser(both, behind.local, partial(_remote_faults, settings.endpoint_model, both, behind))

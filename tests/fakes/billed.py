@@ -50,8 +50,8 @@ class BilledEndpoint:
         return CompletionAnswer(self._written, "stop", PROMPT_TOKENS, ANSWER_TOKENS)
 
 
-class Purse:
-    """Implements `Payer`: a server that keeps its calls. `is_used_up` may be set."""
+class Purse(CallMeter):
+    """Implements `Payer`: a server that keeps its calls. `is_used_up` may be set. A meter too."""
 
     def __init__(self, guild_id: int = 10) -> None:
         self.guild_id = guild_id
@@ -62,9 +62,4 @@ class Purse:
         """Keep a call."""
         self.paid.append(call)
 
-
-class TakenCalls(list[ModelCall], CallMeter):
-    """The calls that have ended, in order."""
-
-    def on_model_call(self, call: ModelCall) -> None:
-        self.append(call)
+    on_model_call = pay

@@ -15,7 +15,7 @@ from bot.llm.model_calls import OPERATOR, UNMETERED, CallMeter
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
 from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
-from tests.fakes.billed import TakenCalls
+from tests.fakes.billed import Purse
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
@@ -111,41 +111,41 @@ async def test_one_call_at_a_time_with_the_latest_picture() -> None:
 )
 async def test_trouble_is_a_sentence(says: str, mode: ChatMode, sentence: str, is_billed: bool) -> None:
     """With a remedy and without the key. An answer without words has its bill, the others an estimate."""
-    calls = TakenCalls()
-    async with eyes(says, mode, meter=calls, timeout_s=0.2 if mode is ChatMode.STALL else PATIENCE_S) as (vision, _):
+    meter = Purse()
+    async with eyes(says, mode, meter=meter, timeout_s=0.2 if mode is ChatMode.STALL else PATIENCE_S) as (vision, _):
         with pytest.raises(VisionError) as caught:
             await vision.read(lambda: LOOK, payer=OPERATOR)
     assert sentence in str(caught.value)
     assert "sesame" not in str(caught.value)
-    (call,) = calls
+    (call,) = meter.paid
     assert call.outcome == "failed"
     assert (call.prompt_tokens == 900, call.prompt_tokens > 2_805) == (is_billed, not is_billed)
 
 
 async def test_a_look_is_counted_and_logged(logs: list[EventDict]) -> None:
     """A look logs its tokens as the provider bills them, as every model call does, and the metrics count it."""
-    calls = TakenCalls()
-    async with eyes(meter=calls) as (vision, _):
+    meter = Purse()
+    async with eyes(meter=meter) as (vision, _):
         await vision.read(lambda: LOOK, payer=OPERATOR)
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     billed = ("vision", 900, len(SEEN.split()))
     assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == billed
     assert line["estimated_prompt_tokens"] > 2_805
     assert (line["outcome"], line["counted_exactly"]) == ("answered", False)
-    (call,) = calls
+    (call,) = meter.paid
     assert line["duration_ms"] == round(1_000 * call.duration_s, 1) > 0
     assert (call.model, call.purpose, call.outcome) == ("eyes", "vision", "answered")
     assert (call.purpose, call.prompt_tokens, call.completion_tokens) == billed
 
 
 async def test_a_look_that_is_broken_off_is_counted_too() -> None:
-    calls = TakenCalls()
-    async with eyes(mode=ChatMode.STALL, meter=calls) as (vision, server):
+    meter = Purse()
+    async with eyes(mode=ChatMode.STALL, meter=meter) as (vision, server):
         looking = asyncio.create_task(vision.read(lambda: LOOK, payer=OPERATOR))
         await until(lambda: len(server.calls) == 1)
         looking.cancel()
         await asyncio.wait({looking})
-    assert [(call.outcome, call.completion_tokens) for call in calls] == [("cancelled", 0)]
+    assert [(call.outcome, call.completion_tokens) for call in meter.paid] == [("cancelled", 0)]
 
 
 async def test_a_look_that_does_not_fit_is_not_sent() -> None:

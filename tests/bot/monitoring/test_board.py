@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import yaml
@@ -13,6 +14,7 @@ import yaml
 from bot.shards import ONLY_SHARD
 from tests.bot.monitoring.happened import new_metrics, samples
 from voice.asr.scheduler import RecogniserFigures
+from voice.queue_figures import QueueFigures
 
 REPOSITORY = Path(__file__).parents[3]
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
@@ -33,8 +35,10 @@ def expressions() -> list[tuple[str, str]]:
 def test_the_board_has_every_metric_and_no_other() -> None:
     """A metric that nobody sees is forgotten. Each says of itself what it measures."""
     metrics = new_metrics()
-    metrics.add_recogniser(RecogniserFigures)
-    metrics.add_remote_recogniser(lambda: True)
+    metrics.add_recogniser(
+        SimpleNamespace(queue=QueueFigures("recogniser", 0, 32), figures=RecogniserFigures())  # type: ignore[arg-type]
+    )
+    metrics.add_remote_recogniser(SimpleNamespace(outage=None))  # type: ignore[arg-type]
     metrics.add_shards(ONLY_SHARD, ())
     scraped = metrics.scrape()[0].decode()
     told = dict(re.findall(r"^# HELP (\S+) ?(.*)$", scraped, re.MULTILINE))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -127,7 +129,12 @@ def test_models_and_recogniser_are_measured(metrics: Metrics) -> None:
     """Tokens and time of each model, and recognitions."""
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "reply", "answered", 900, 40, 0.5, 1.5))
     metrics.on_model_call(ModelCall("gpt-4.1-mini", "summary", "failed", 100, 0, None, 2.0))
-    metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
+    metrics.add_recogniser(
+        SimpleNamespace(  # type: ignore[arg-type]
+            queue=QueueFigures("recogniser", 0, 32),
+            figures=RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0),
+        )
+    )
     for name, labels, expected in (
         ("model_tokens_total", {"model": "gpt-4.1-mini", "direction": "sent"}, 1000),
         ("model_tokens_total", {"model": "gpt-4.1-mini", "direction": "received"}, 40),
@@ -156,8 +163,8 @@ def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
     metrics.
     """
     assert "roomtone_remote" not in metrics.scrape()[0].decode()
-    in_use = True
-    metrics.add_remote_recogniser(lambda: in_use)
+    elsewhere = SimpleNamespace(outage=None)
+    metrics.add_remote_recogniser(elsewhere)  # type: ignore[arg-type]
     metrics.on_remote_recogniser(outcome, 0.25)
     counted = {
         labels: count
@@ -169,7 +176,7 @@ def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
     assert value(metrics, "remote_recogniser_seconds_count") == answers
     assert value(metrics, "remote_recogniser_seconds_sum") == 0.25 * answers
     assert value(metrics, "remote_recogniser_in_use") == 1
-    in_use = False
+    elsewhere.outage = "away"
     assert value(metrics, "remote_recogniser_in_use") == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from structlog.typing import EventDict
 
 from bot.realtime.port import session_factory
-from tests.fakes.billed import Purse, TakenCalls
+from tests.fakes.billed import Purse
 from tests.fakes.clock import FakeClock
 from tests.patience import settle
 from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served
@@ -36,11 +36,11 @@ async def test_each_response_is_logged_and_counted(
 ) -> None:
     """With the fields that every `model_call_finished` has, and in the same metrics."""
     report_usage(monkeypatch, usage)
-    calls = TakenCalls()
+    meter = Purse()
     purse = Purse()
     async with served(FakeModel()) as server:
         settings = RealtimeSettings.model_validate({"model": "gpt-realtime", "base_url": server.base_url})
-        new_session = session_factory(settings, api_key="k", clock=FakeClock(), meter=calls)
+        new_session = session_factory(settings, api_key="k", clock=FakeClock(), meter=meter)
         session, run = new_session(lambda: Briefing("Be kind."), lambda _: None, _no_tool, purse)
         living = asyncio.create_task(run(), name="session-under-test")
         await settle(lambda: bool(server.of("session.update")))
@@ -51,7 +51,7 @@ async def test_each_response_is_logged_and_counted(
     assert (line["purpose"], line["model"], line["outcome"]) == ("speech-to-speech", settings.model, "answered")
     assert (line["prompt_tokens"], line["completion_tokens"]) == tokens
     assert line["duration_ms"] == 0.0
-    (call,) = calls
-    assert purse.paid == calls
+    (call,) = meter.paid
+    assert purse.paid == meter.paid
     assert (call.model, call.purpose, call.outcome) == (settings.model, "speech-to-speech", "answered")
     assert (call.prompt_tokens, call.completion_tokens) == tuple(count or 0 for count in tokens)
