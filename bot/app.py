@@ -18,9 +18,8 @@ from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.servers import OperatorServers
 from bot.dashboard.service import DashboardService
-from bot.discord.admission import follow_decisions
 from bot.discord.commands.voice import VoiceCommands
-from bot.discord.connection import connected, translated
+from bot.discord.connection import connected, follow_decisions, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.discord.endpoint import USER_AGENT
 from bot.embedding.factory import open_embedder

@@ -186,10 +186,6 @@ CIRCLES_OF_TYPES = {
         "bot.participation.participation",
     ): "whoever silences the bot on a server stops what it says in its room there",
     (
-        "bot.discord.admission",
-        "bot.discord.client",
-    ): "the client asks it about servers, and is told what the operator decides while it runs",
-    (
         "bot.screen.screen_room",
         "bot.screen.screens",
     ): "the screens of a process open those of its rooms, which share its readers",

@@ -18,15 +18,11 @@ from bot.channel.markdown import in_message
 from bot.discord.permissions import invited
 from bot.discord.posting import attempt, post_message, unless_gone
 from bot.texts.text import Text, verbatim
-from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bot.clock import Clock
-    from bot.discord.client import RoomtoneClient
     from bot.settings import DiscordSettings
-    from bot.store.servers import AdmissionStore
 
 
 log = structlog.get_logger()
@@ -34,8 +30,6 @@ log = structlog.get_logger()
 # A command has to be answered within 3 s. This check may come before it, and its work takes up to `DEFER_AFTER_S`
 # (`bot.discord.answers`) until Discord is told to wait.
 CHECK_TIMEOUT_S = 1.5
-# How soon the bot notices that the operator admits or refuses a server.
-LOOK_EVERY_S = 10.0
 
 UNINVITED = Text(
     "I only work on servers that the owner of this bot has chosen, so I am leaving. Ask this person "
@@ -148,20 +142,6 @@ class GuildAdmission:
     def forget(self, guild_id: int) -> None:
         """Check a server anew if the bot is invited again."""
         self._served.discard(guild_id)
-
-
-async def follow_decisions(store: AdmissionStore, client: RoomtoneClient, clock: Clock) -> None:
-    """Tell `client` every few seconds what the operator has decided, also by another process, until cancelled. While
-    the database is away, what was decided before holds.
-    """
-    while True:
-        await clock.sleep(LOOK_EVERY_S)
-        try:
-            decided = await store.all()
-        except StoreError as error:
-            log.warning("admissions_not_read", problem=error)
-        else:
-            await client.decide(decided)
 
 
 class NoMember(Enum):

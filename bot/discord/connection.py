@@ -1,5 +1,5 @@
 """Connects the client to Discord while a block lasts, and says in a sentence why that failed. Asks Discord before that
-whose token it is, and how many shards to connect.
+whose token it is, and how many shards to connect. Tells the client what the operator decides meanwhile.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from bot.discord.permissions import lacking
 from bot.discord.posting import REQUEST_ERRORS
 from bot.errors import SetupError, seems_offline
 from bot.shards import MOST_SHARDS, ONLY_SHARD, Shards, ranges, whole
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
+    from bot.clock import Clock
     from bot.discord.client import AddCommands
     from bot.room.rooms import Rooms
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
+    from bot.store.servers import AdmissionStore
     from bot.texts.text import Text
     from voice.transport.paced_sender import PacedSender
 
@@ -42,6 +45,8 @@ CONNECT_TIMEOUT_S = 30.0
 SHARD_TIMEOUT_S = 8.0
 # How long Discord may take to say whose token it is, with discord.py's own repetitions.
 ASK_TIMEOUT_S = 10.0
+# How soon the bot notices that the operator admits or refuses a server.
+LOOK_EVERY_S = 10.0
 # Discord tells no more of them at once.
 _MOST_SERVERS = 200
 # OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED. A machine without a battery for its clock
@@ -242,3 +247,17 @@ def translated(error: BaseException | None) -> SetupError:
     failure = SetupError(sentence)
     failure.__cause__ = error
     return failure
+
+
+async def follow_decisions(store: AdmissionStore, client: RoomtoneClient, clock: Clock) -> None:
+    """Tell `client` every few seconds what the operator has decided, also by another process, until cancelled. While
+    the database is away, what was decided before holds.
+    """
+    while True:
+        await clock.sleep(LOOK_EVERY_S)
+        try:
+            decided = await store.all()
+        except StoreError as error:
+            log.warning("admissions_not_read", problem=error)
+        else:
+            await client.decide(decided)

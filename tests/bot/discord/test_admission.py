@@ -12,7 +12,8 @@ import pytest
 from structlog.typing import EventDict
 
 from bot.background_task import background_task
-from bot.discord.admission import LOOK_EVERY_S, GuildAdmission, Verdict, follow_decisions, owners_of
+from bot.discord.admission import GuildAdmission, Verdict, owners_of
+from bot.discord.connection import LOOK_EVERY_S, follow_decisions
 from bot.settings import DiscordSettings
 from bot.texts.text import Text
 from compaction.errors import StoreError
