@@ -129,9 +129,9 @@ class TypedTalk:
         if (why := self._participation.why_unanswered()) is not None:
             return why
         # What was taken back takes no place.
-        self._waiting = deque(each for each in self._waiting if each.take() is not None)
-        waiting = (asked for each in self._waiting if (asked := each.take()) is not None)
-        refusal = PLACES.refusal([message.person.id for _, message in waiting], person.id)
+        waiting = [(each, asked[1].person.id) for each in self._waiting if (asked := each.take()) is not None]
+        self._waiting = deque(each for each, _ in waiting)
+        refusal = PLACES.refusal([asker_id for _, asker_id in waiting], person.id)
         if refusal is None and not self._participation.may_ask(person.id):
             refusal = MUCH_ASKED
         if refusal is None:

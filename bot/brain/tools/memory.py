@@ -80,21 +80,20 @@ def memory_tools(
     `timeline`: the session, whose chapters are searched too.
     """
 
-    def noted(query: str, session: str, speaker: str, since: float | None, until: float | None) -> str:
-        """Return what the chapters of this session noted of it; all of a stretch of time."""
-        chapters = (
-            () if timeline is None or speaker or session not in {"", room.place.session_id} else timeline.chapters
-        )
+    def noted(query: str, session: str, speaker: str, since: float | None, until: float | None) -> tuple[str, ...]:
+        """Return what the chapters of this session noted of it, all of a stretch of time, as one piece if any."""
+        if timeline is None or speaker or session not in {"", room.place.session_id}:
+            return ()
         chapters = tuple(
             each
-            for each in chapters
+            for each in timeline.chapters
             if (since is None or each.started_at >= since or each.ended_at > since + MINUTE_S)
             and (until is None or each.started_at <= until)
         )
         is_stretch = since is not None and until is not None
         now = clock.now()
         lines = noted_lines(chapters, query, max_tokens=NOTED_TOKENS, zone=zone, whole=is_stretch, now=now)
-        return "\n".join(("Noted in this session:", *lines)) if lines else ""
+        return ("\n".join(("Noted in this session:", *lines)),) if lines else ()
 
     async def search(arguments: Mapping[str, object]) -> Result:
         """Return quotes that match, or a sentence with the reason why there are none."""
@@ -119,7 +118,7 @@ def memory_tools(
         )
         here = room.place.session_id
         hits = found if question is None else [each for hit in found if (each := _before(hit, here, question))][:limit]
-        notes = [each for each in (noted(given["query"], session, speaker, since, until),) if each]
+        notes = noted(given["query"], session, speaker, since, until)
         answer, shown = _answer([*notes, *(format_recalled(each, zone, here=here) for each in hits)])
         room.note_shown_hits(hits[: max(0, shown - len(notes))], asked=question)
         return Result(answer or NOTHING, anybody if all(each.session_id == here for each in hits) else present)
